@@ -350,8 +350,8 @@ static void abandon_threads(Supervisor *s) {
                 reader_abandon(&s->readers.by_slot[slot]);
         supervisor_abandon_deferred(&s->readers);
         for (Registration *g = s->events.registrations; g; g = g->next) {
-                opened_close(&s->events, &g->opened);
-                opened_close(&s->events, &g->pending);
+                event_fds_close(&s->events, &g->opened);
+                event_fds_close(&s->events, &g->pending);
                 closer_remove_probe(&s->closer, TAKE_PTR(g->probe)); /* behind its fds */
         }
         stop_closer(s);

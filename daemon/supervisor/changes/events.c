@@ -45,9 +45,9 @@ static int supervisor_update_active(Changes *s, Explanation *e) {
                 return 0;
         process_tree_forget(&s->readers->kin); /* who is born while the carriers are off is not noticed, nor who ends */
         if (active)
-                error = opened_enable(s->readers, (Opened *const[]){ &s->readers->carrier_streams }, 1, "the ring's carrier", e);
+                error = event_fds_enable(s->readers, (PerfFdSet *const[]){ &s->readers->carrier_fds }, 1, "the ring's carrier", e);
         else
-                error = opened_disable(s->readers, (Opened *const[]){ &s->readers->carrier_streams }, 1);
+                error = event_fds_disable(s->readers, (PerfFdSet *const[]){ &s->readers->carrier_fds }, 1);
         if (error != 0)
                 return error;
         s->readers->active = active;
@@ -97,15 +97,15 @@ static int resolve_all(Changes *s, EventSpec *specs, size_t n, Registration **re
 
 /* All of them, or none. What `enabled` says of them is the caller's. */
 static int list_switch(Changes *s, Registration *const *regs, size_t n, bool on, Explanation *e) {
-        _cleanup_free_ Opened **list = calloc(n + 1, sizeof(*list));
+        _cleanup_free_ PerfFdSet **list = calloc(n + 1, sizeof(*list));
 
         if (!list)
                 return error_origin(-ENOMEM);
         for (size_t i = 0; i < n; i++)
                 list[i] = &regs[i]->opened;
         if (!on)
-                return opened_disable(s->readers, list, n);
-        return opened_enable(s->readers, list, n, n == 1 ? regs[0]->event->spec.name : "one of the events", e);
+                return event_fds_disable(s->readers, list, n);
+        return event_fds_enable(s->readers, list, n, n == 1 ? regs[0]->event->spec.name : "one of the events", e);
 }
 
 /* Takes the list, the last of what is registered, out again; it is disabled. Readers know it, or they do not. */

@@ -15,12 +15,12 @@
 
 typedef struct Part {
         Registration *registration;
-        Opened gone;
+        PerfFdSet gone;
 } Part;
 
 void fd_deltas_deinit(Changes *s, FdDelta *list, size_t n) {
         for (size_t i = 0; i < n; i++)
-                opened_close(s->events, &list[i].more);
+                event_fds_close(s->events, &list[i].more);
 }
 
 /* ---- what goes --------------------------------------------------------------------------------------------------- */
@@ -29,31 +29,31 @@ static size_t count_leaving(const Registration *g) {
         size_t n = 0;
 
         for (size_t i = 0; i < g->opened.n; i++)
-                n += g->opened.streams[i].leaves;
+                n += g->opened.fds[i].leaves;
         return n;
 }
 
 /* Takes those that leave out of the list, into one of their own. */
-static int split(Registration *g, Opened *ret) {
+static int split(Registration *g, PerfFdSet *ret) {
         size_t n = count_leaving(g), kept = 0;
 
         if (n == 0)
                 return 0;
-        ret->streams = calloc(n, sizeof(*ret->streams));
-        if (!ret->streams)
+        ret->fds = calloc(n, sizeof(*ret->fds));
+        if (!ret->fds)
                 return error_origin(-ENOMEM);
         for (size_t i = 0; i < g->opened.n; i++)
-                if (g->opened.streams[i].leaves)
-                        ret->streams[ret->n++] = g->opened.streams[i];
+                if (g->opened.fds[i].leaves)
+                        ret->fds[ret->n++] = g->opened.fds[i];
                 else
-                        g->opened.streams[kept++] = g->opened.streams[i];
+                        g->opened.fds[kept++] = g->opened.fds[i];
         g->opened.n = kept;
         return 0;
 }
 
 /* Disabled by their readers; where a CPU has none any more they are off already. */
 static int disable_parts(Changes *s, Part *parts, size_t n, bool to_heirs) {
-        _cleanup_free_ Opened **list = calloc(n + 1, sizeof(*list));
+        _cleanup_free_ PerfFdSet **list = calloc(n + 1, sizeof(*list));
         int r;
 
         if (!list)
@@ -61,8 +61,8 @@ static int disable_parts(Changes *s, Part *parts, size_t n, bool to_heirs) {
         for (size_t i = 0; i < n; i++)
                 list[i] = &parts[i].gone;
         if (!to_heirs)
-                return opened_disable(s->readers, list, n);
-        r = opened_hand_over(s->readers, list, n);
+                return event_fds_disable(s->readers, list, n);
+        r = event_fds_cut_over(s->readers, list, n);
         supervisor_end_succession(s->events);
         return r;
 }
@@ -74,11 +74,11 @@ static int let_go(Changes *s, Part *parts, size_t n, bool to_heirs) {
         for (size_t i = 0; i < n && r == 0; i++)
                 r = registration_keep_counts(s->events, parts[i].registration, &parts[i].gone, to_heirs);
         for (size_t i = 0; i < n; i++)
-                parts[i].registration->pending = OPENED_NULL;
+                parts[i].registration->pending = PERF_FD_SET_NULL;
         if (r == 0)
                 r = supervisor_publish(s->readers);
         for (size_t i = 0; i < n; i++)
-                opened_close(s->events, &parts[i].gone);
+                event_fds_close(s->events, &parts[i].gone);
         return r;
 }
 
@@ -91,7 +91,7 @@ int supervisor_retract(Changes *s) {
         if (!parts)
                 return error_origin(-ENOMEM);
         for (Registration *g = s->events->registrations; g && r == 0; g = g->next) {
-                parts[n] = (Part){ .registration = g, .gone = OPENED_NULL };
+                parts[n] = (Part){ .registration = g, .gone = PERF_FD_SET_NULL };
                 r = split(g, &parts[n].gone);
                 n += parts[n].gone.n > 0;
         }
@@ -108,24 +108,24 @@ static bool is_exchange(const FdDelta *x) {
 /* Room behind what speaks, so that nothing can fail once the first one is in its place. */
 static int reserve(const FdDelta *list, size_t n) {
         for (size_t i = 0; i < n; i++) {
-                Opened *opened = &list[i].registration->opened;
-                Stream *streams = reallocarray(opened->streams, opened->n + list[i].more.n + 1, sizeof(*streams));
+                PerfFdSet *opened = &list[i].registration->opened;
+                PerfFd *streams = reallocarray(opened->fds, opened->n + list[i].more.n + 1, sizeof(*streams));
 
                 if (!streams)
                         return error_origin(-ENOMEM);
-                opened->streams = streams;
+                opened->fds = streams;
         }
         return 0;
 }
 
-static void append(Opened *opened, const Opened *more) {
+static void append(PerfFdSet *opened, const PerfFdSet *more) {
         if (more->n > 0)
-                memcpy(opened->streams + opened->n, more->streams, more->n * sizeof(Stream));
+                memcpy(opened->fds + opened->n, more->fds, more->n * sizeof(PerfFd));
         opened->n += more->n;
 }
 
 static int enable(Changes *s, FdDelta *list, size_t n, Explanation *e) {
-        _cleanup_free_ Opened **more = calloc(n + 1, sizeof(*more));
+        _cleanup_free_ PerfFdSet **more = calloc(n + 1, sizeof(*more));
         size_t n_more = 0;
 
         if (!more)
@@ -133,7 +133,7 @@ static int enable(Changes *s, FdDelta *list, size_t n, Explanation *e) {
         for (size_t i = 0; i < n; i++)
                 if (list[i].registration->enabled)
                         more[n_more++] = &list[i].more;
-        return opened_enable(s->readers, more, n_more, n == 1 ? list[0].registration->event->spec.name : "one of the events", e);
+        return event_fds_enable(s->readers, more, n_more, n == 1 ? list[0].registration->event->spec.name : "one of the events", e);
 }
 
 /* Muted beside what is to leave, speaking where nothing is. */
@@ -142,7 +142,7 @@ static int bring_in(Changes *s, FdDelta *list, size_t n, Explanation *e) {
 
         for (size_t i = 0; i < n; i++)
                 if (is_exchange(&list[i])) {
-                        opened_set_successor(&list[i].more, true);
+                        event_fds_set_successor(&list[i].more, true);
                         list[i].registration->pending = list[i].more;
                 } else
                         append(&list[i].registration->opened, &list[i].more);
@@ -153,7 +153,7 @@ static int bring_in(Changes *s, FdDelta *list, size_t n, Explanation *e) {
                 return r;
         for (size_t i = 0; i < n; i++) /* they are disabled, and the last of what speaks */
                 if (is_exchange(&list[i]))
-                        list[i].registration->pending = OPENED_NULL;
+                        list[i].registration->pending = PERF_FD_SET_NULL;
                 else
                         list[i].registration->opened.n -= list[i].more.n;
         told = supervisor_publish(s->readers);
@@ -191,9 +191,9 @@ static int change_over(Changes *s, const FdDelta *list, size_t n) {
 /* They are the registrations' from now on, also when memory has ended in the middle. */
 static void give(FdDelta *list, size_t n) {
         for (size_t i = 0; i < n; i++) {
-                if (list[i].registration->pending.streams != list[i].more.streams)
-                        free(list[i].more.streams);
-                list[i].more = OPENED_NULL;
+                if (list[i].registration->pending.fds != list[i].more.fds)
+                        free(list[i].more.fds);
+                list[i].more = PERF_FD_SET_NULL;
         }
 }
 
@@ -208,7 +208,7 @@ int supervisor_extend(Changes *s, FdDelta *list, size_t n, Explanation *e) {
                 return 0;
         r = reserve(list, n);
         for (size_t i = 0; i < n && r == 0; i++) /* before they are among what they follow */
-                r = opened_follow_exec(&list[i].more, &list[i].registration->opened);
+                r = event_fds_follow_exec(&list[i].more, &list[i].registration->opened);
         if (r < 0)
                 return r;
         r = bring_in(s, list, n, e);

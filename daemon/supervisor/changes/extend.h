@@ -11,7 +11,7 @@
  */
 typedef struct FdDelta {
         Registration *registration; /* in one list only once */
-        Opened more;
+        PerfFdSet more;
 } FdDelta;
 
 void fd_deltas_deinit(Changes *s, FdDelta *list, size_t n);

@@ -88,7 +88,7 @@ static int find_arrived(const Registration *g, const Whoms *now, Whoms *ret) {
         if (!open || !ret->list)
                 return error_origin(-ENOMEM);
         for (size_t i = 0; i < g->opened.n; i++)
-                open[i] = g->opened.streams[i].whom;
+                open[i] = g->opened.fds[i].whom;
         qsort(open, g->opened.n, sizeof(*open), compare_ids);
         for (size_t i = 0; i < now->n; i++)
                 if (!bsearch(&now->list[i].id, open, g->opened.n, sizeof(*open), compare_ids))
@@ -141,7 +141,7 @@ static int follow_event(Changes *s, Following *f, Registration *g, Explanation *
         if (r < 0)
                 return r;
         for (size_t i = 0; i < g->opened.n; i++)
-                g->opened.streams[i].leaves = g->opened.streams[i].is_cgroup && !whoms_have(now, g->opened.streams[i].whom);
+                g->opened.fds[i].leaves = g->opened.fds[i].is_cgroup && !whoms_have(now, g->opened.fds[i].whom);
         r = find_arrived(g, now, &arrived);
         if (r != 0 || arrived.n == 0)
                 return r;

@@ -31,21 +31,21 @@
  * opened then, before the words of it were heard: off, before the last drain.
  */
 static int disable_slot(Changes *s, uint32_t slot) {
-        Opened of_slot = OPENED_NULL;
+        PerfFdSet of_slot = PERF_FD_SET_NULL;
         size_t n = 0;
         int r;
 
         for (const Registration *g = s->events->registrations; g; g = g->next)
                 n += g->opened.n;
-        of_slot.streams = calloc(n + 1, sizeof(*of_slot.streams));
-        if (!of_slot.streams)
+        of_slot.fds = calloc(n + 1, sizeof(*of_slot.fds));
+        if (!of_slot.fds)
                 return error_origin(-ENOMEM);
         for (const Registration *g = s->events->registrations; g; g = g->next)
                 for (size_t i = 0; i < g->opened.n; i++)
-                        if (g->opened.streams[i].slot == slot)
-                                of_slot.streams[of_slot.n++] = g->opened.streams[i];
-        r = opened_disable(s->readers, (Opened *const[]){ &of_slot }, 1);
-        free(of_slot.streams);
+                        if (g->opened.fds[i].slot == slot)
+                                of_slot.fds[of_slot.n++] = g->opened.fds[i];
+        r = event_fds_disable(s->readers, (PerfFdSet *const[]){ &of_slot }, 1);
+        free(of_slot.fds);
         return r;
 }
 
@@ -63,7 +63,7 @@ static int stop_reader(Changes *s, uint32_t slot) {
 static int retract_slot(Changes *s, uint32_t slot) {
         for (Registration *g = s->events->registrations; g; g = g->next)
                 for (size_t i = 0; i < g->opened.n; i++)
-                        g->opened.streams[i].leaves = g->opened.streams[i].slot == slot;
+                        g->opened.fds[i].leaves = g->opened.fds[i].slot == slot;
         return supervisor_retract(s);
 }
 
@@ -148,7 +148,7 @@ static void say_refused(const Changes *s, const Registration *g, const Explanati
 }
 
 /* One event on a CPU that came, disabled. */
-static int open_event_on(Changes *s, Registration *g, uint32_t slot, Opened *ret) {
+static int open_event_on(Changes *s, Registration *g, uint32_t slot, PerfFdSet *ret) {
         _cleanup_free_ uint32_t *slots = NULL;
         Explanation e = EXPLANATION_NULL;
         size_t n_slots = 0;
@@ -186,8 +186,8 @@ static int extend_events(Changes *s, uint32_t slot) {
 }
 
 static int observe_cpu(Changes *s, uint32_t slot) {
-        Stream streams[2];
-        Opened carrier = { .streams = streams };
+        PerfFd streams[2];
+        PerfFdSet carrier = { .fds = streams };
         Explanation e = EXPLANATION_NULL;
         int r;
 
@@ -212,7 +212,7 @@ static int observe_cpu(Changes *s, uint32_t slot) {
                 r = supervisor_publish(s->readers);
         carrier.n = supervisor_list_carrier(s->readers, slot, streams);
         if (r == 0 && s->readers->active)
-                r = opened_enable(s->readers, (Opened *const[]){ &carrier }, 1, "the ring's carrier", &e);
+                r = event_fds_enable(s->readers, (PerfFdSet *const[]){ &carrier }, 1, "the ring's carrier", &e);
         if (r > 0) {
                 log_print_with(LOG_WARNING, MESSAGE_CPU_NOT_OBSERVED,
                                LOG_FIELDS({ "CPU", LOG_NUMBER(s->readers->cpus[slot]) }, { "REASON", e.reason }),

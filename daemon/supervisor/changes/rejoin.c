@@ -14,37 +14,37 @@
 #include "daemon/supervisor/readers/wait.h"
 
 /* Those of one CPU that are to be on, or off; all of `list`, borrowed. */
-static size_t collect(const Changes *s, uint32_t slot, bool on, Stream *list) {
+static size_t collect(const Changes *s, uint32_t slot, bool on, PerfFd *list) {
         size_t n = 0;
 
         for (const Registration *g = s->events->registrations; g; g = g->next)
                 for (size_t i = 0; i < g->opened.n && g->enabled == on; i++)
-                        if (g->opened.streams[i].slot == slot)
-                                list[n++] = g->opened.streams[i];
+                        if (g->opened.fds[i].slot == slot)
+                                list[n++] = g->opened.fds[i];
         return s->readers->active == on ? n + supervisor_list_carrier(s->readers, slot, list + n) : n;
 }
 
 static int switch_slot(Changes *s, uint32_t slot, bool on) {
         Explanation e = EXPLANATION_NULL;
-        Opened of_slot = OPENED_NULL;
+        PerfFdSet of_slot = PERF_FD_SET_NULL;
         size_t n = 2;
         int r;
 
         for (const Registration *g = s->events->registrations; g; g = g->next)
                 n += g->opened.n;
-        of_slot.streams = calloc(n, sizeof(*of_slot.streams));
-        if (!of_slot.streams)
+        of_slot.fds = calloc(n, sizeof(*of_slot.fds));
+        if (!of_slot.fds)
                 return error_origin(-ENOMEM);
-        of_slot.n = collect(s, slot, on, of_slot.streams);
+        of_slot.n = collect(s, slot, on, of_slot.fds);
         if (on)
-                r = opened_enable(s->readers, (Opened *const[]){ &of_slot }, 1, "one of the events", &e);
+                r = event_fds_enable(s->readers, (PerfFdSet *const[]){ &of_slot }, 1, "one of the events", &e);
         else
-                r = opened_disable(s->readers, (Opened *const[]){ &of_slot }, 1);
+                r = event_fds_disable(s->readers, (PerfFdSet *const[]){ &of_slot }, 1);
         if (r > 0)
                 log_print_with(LOG_WARNING, MESSAGE_CPU_NOT_OBSERVED,
                                LOG_FIELDS({ "CPU", LOG_NUMBER(s->readers->cpus[slot]) }, { "REASON", e.reason }),
                                "some events are not counted on CPU %u: %s", s->readers->cpus[slot], e.text);
-        free(of_slot.streams);
+        free(of_slot.fds);
         return r < 0 ? r : 0;
 }
 

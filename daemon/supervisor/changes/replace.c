@@ -24,7 +24,7 @@
 /* ---- what is to be ----------------------------------------------------------------------------------------------- */
 
 void replacement_deinit(Changes *s, Replacement *p) {
-        opened_close(s->events, &p->opened);
+        event_fds_close(s->events, &p->opened);
         event_unref(p->event);
         free(p->plan.attrs);
         free(p->plan.config3);
@@ -124,7 +124,7 @@ int replacement_prepare(Changes *s, Registration *r, const EventSpec *wanted, Re
 /* ---- the change-over --------------------------------------------------------------------------------------------- */
 
 /* `pending` of those that have one; with `only_enabled` of those that are to count. */
-static size_t list_pending(const Replacement *list, size_t n, bool only_enabled, Opened **ret) {
+static size_t list_pending(const Replacement *list, size_t n, bool only_enabled, PerfFdSet **ret) {
         size_t n_pending = 0;
 
         for (size_t i = 0; i < n; i++)
@@ -140,15 +140,15 @@ static void release_layout(Readers *s, void *layout) {
 
 /* The readers forget what is pending, replaced or refused, and it is closed. */
 static int retire(Changes *s, const Replacement *list, size_t n, bool is_replaced) {
-        _cleanup_free_ Opened **pending = calloc(n + 1, sizeof(*pending));
-        _cleanup_free_ Opened *old = calloc(n + 1, sizeof(*old));
+        _cleanup_free_ PerfFdSet **pending = calloc(n + 1, sizeof(*pending));
+        _cleanup_free_ PerfFdSet *old = calloc(n + 1, sizeof(*old));
         size_t n_pending;
         int error;
 
         if (!pending || !old)
                 return error_origin(-ENOMEM);
         n_pending = list_pending(list, n, false, pending);
-        error = is_replaced ? opened_hand_over(s->readers, pending, n_pending) : opened_disable(s->readers, pending, n_pending);
+        error = is_replaced ? event_fds_cut_over(s->readers, pending, n_pending) : event_fds_disable(s->readers, pending, n_pending);
         if (is_replaced)
                 supervisor_end_succession(s->events);
         for (size_t i = 0; i < n && error == 0; i++)
@@ -157,13 +157,13 @@ static int retire(Changes *s, const Replacement *list, size_t n, bool is_replace
                 return error;
         for (size_t i = 0; i < n; i++) {
                 old[i] = list[i].registration->pending;
-                list[i].registration->pending = OPENED_NULL;
+                list[i].registration->pending = PERF_FD_SET_NULL;
         }
         error = supervisor_publish(s->readers);
         if (error != 0)
                 return error;
         for (size_t i = 0; i < n; i++) {
-                opened_close(s->events, &old[i]);
+                event_fds_close(s->events, &old[i]);
                 supervisor_defer(s->readers, release_layout, list[i].registration->pending_layout); /* nobody reads its records any more */
                 list[i].registration->pending_layout = NULL;
         }
@@ -172,23 +172,23 @@ static int retire(Changes *s, const Replacement *list, size_t n, bool is_replace
 
 /* Nothing is changed yet but what can be taken back. Refused: it was. */
 static int make(Changes *s, Replacement *list, size_t n, Explanation *e) {
-        _cleanup_free_ Opened **pending = calloc(n + 1, sizeof(*pending));
+        _cleanup_free_ PerfFdSet **pending = calloc(n + 1, sizeof(*pending));
         int error;
 
         if (!pending)
                 return error_origin(-ENOMEM);
         for (size_t i = 0; i < n; i++) {
-                opened_set_successor(&list[i].opened, true);
+                event_fds_set_successor(&list[i].opened, true);
                 list[i].registration->pending = list[i].opened;
-                list[i].opened = OPENED_NULL;
+                list[i].opened = PERF_FD_SET_NULL;
                 list[i].registration->pending_layout = TAKE_PTR(list[i].layout);
         }
         error = supervisor_publish(s->readers);
         for (size_t i = 0; i < n && error == 0; i++)
-                error = opened_follow_exec(&list[i].registration->pending, &list[i].registration->opened);
+                error = event_fds_follow_exec(&list[i].registration->pending, &list[i].registration->opened);
         if (error != 0)
                 return error;
-        error = opened_enable(s->readers, pending, list_pending(list, n, true, pending),
+        error = event_fds_enable(s->readers, pending, list_pending(list, n, true, pending),
                               n == 1 ? list[0].registration->event->spec.name : "one of the events", e);
         if (error > 0) {
                 int undone = retire(s, list, n, false);
@@ -213,7 +213,7 @@ static void take_rate(Replacement *p) {
 static void take(Replacement *p) {
         Registration *g = p->registration;
         Event *before = g->event;
-        Opened speaking = g->opened;
+        PerfFdSet speaking = g->opened;
 
         g->event = p->event;
         p->event = before;

@@ -11,7 +11,7 @@ typedef struct Replacement {
         AttrPlan plan;
         SampleLayout *layout;
         bool needs_fds; /* something changes that fds know */
-        Opened opened;  /* disabled */
+        PerfFdSet opened;  /* disabled */
 } Replacement;
 
 #define REPLACEMENT_NULL ((Replacement){ .registration = NULL })

@@ -92,7 +92,7 @@ static void swap_carriers(Changes *s, Resizing *z) {
 
 static void close_replacements(Changes *s) {
         for (Registration *g = s->events->registrations; g; g = g->next)
-                opened_close(s->events, &g->pending);
+                event_fds_close(s->events, &g->pending);
 }
 
 /* Of every event, disabled, into the new rings: all that can be refused. */
@@ -102,7 +102,7 @@ static int open_replacements(Changes *s, Explanation *e) {
         for (Registration *g = s->events->registrations; g && r == 0; g = g->next)
                 r = supervisor_open(s->events, g, g->event->spec.filter, &g->pending, e);
         for (Registration *g = s->events->registrations; g && r == 0; g = g->next)
-                opened_set_successor(&g->pending, true);
+                event_fds_set_successor(&g->pending, true);
         if (r != 0)
                 close_replacements(s);
         return r;
@@ -136,29 +136,29 @@ static int lead_migrations(Changes *s) {
 }
 
 static int switch_pending(Changes *s, bool on, Explanation *e) {
-        _cleanup_free_ Opened **list = calloc(s->events->n_registrations + 1, sizeof(*list));
+        _cleanup_free_ PerfFdSet **list = calloc(s->events->n_registrations + 1, sizeof(*list));
         size_t n = 0;
         int r = 0;
 
         if (!list)
                 return error_origin(-ENOMEM);
         for (Registration *g = s->events->registrations; g && r == 0; g = g->next) {
-                r = on ? opened_follow_exec(&g->pending, &g->opened) : 0;
+                r = on ? event_fds_follow_exec(&g->pending, &g->opened) : 0;
                 if (!on || g->enabled)
                         list[n++] = &g->pending;
         }
         if (r != 0)
                 return r;
         if (on)
-                return opened_enable(s->readers, list, n, "one of the events", e);
-        r = opened_hand_over(s->readers, list, n);
+                return event_fds_enable(s->readers, list, n, "one of the events", e);
+        r = event_fds_cut_over(s->readers, list, n);
         supervisor_end_succession(s->events);
         return r;
 }
 
 static void swap_opened(Changes *s) {
         for (Registration *g = s->events->registrations; g; g = g->next) {
-                Opened speaking = g->opened;
+                PerfFdSet speaking = g->opened;
 
                 g->opened = g->pending;
                 g->pending = speaking;
@@ -167,7 +167,7 @@ static void swap_opened(Changes *s) {
 
 /* What was replaced is disabled; no reader knows it any more when it is closed. */
 static int forget_replaced(Changes *s) {
-        _cleanup_free_ Opened *old = calloc(s->events->n_registrations + 1, sizeof(*old));
+        _cleanup_free_ PerfFdSet *old = calloc(s->events->n_registrations + 1, sizeof(*old));
         size_t n = 0;
         int r;
 
@@ -175,11 +175,11 @@ static int forget_replaced(Changes *s) {
                 return error_origin(-ENOMEM);
         for (Registration *g = s->events->registrations; g; g = g->next) {
                 old[n++] = g->pending;
-                g->pending = OPENED_NULL;
+                g->pending = PERF_FD_SET_NULL;
         }
         r = supervisor_publish(s->readers);
         for (size_t i = 0; i < n; i++)
-                opened_close(s->events, &old[i]);
+                event_fds_close(s->events, &old[i]);
         return r;
 }
 

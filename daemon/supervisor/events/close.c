@@ -7,26 +7,26 @@
 #include "daemon/supervisor/events/open.h"
 
 /* Breakpoints here and now: the next one may need their register. */
-void opened_close_unknown(Events *s, Opened *o, uint32_t uid) {
+void event_fds_close_unknown(Events *s, PerfFdSet *o, uint32_t uid) {
         _cleanup_free_ int *fds = calloc(o->n + 1, sizeof(*fds));
         _Atomic(size_t) *charged = o->n > 0 ? supervisor_closing_of(s, uid) : NULL;
         size_t n = 0;
 
         for (size_t i = 0; i < o->n; i++)
-                if (o->streams[i].is_breakpoint)
-                        close_fd(o->streams[i].fd);
+                if (o->fds[i].is_breakpoint)
+                        close_fd(o->fds[i].fd);
                 else if (fds)
-                        fds[n++] = o->streams[i].fd;
+                        fds[n++] = o->fds[i].fd;
                 else
-                        closer_close(s->operations->closer, &o->streams[i].fd, 1, charged);
+                        closer_close(s->operations->closer, &o->fds[i].fd, 1, charged);
         closer_close(s->operations->closer, fds, n, charged);
-        free(o->streams);
-        *o = OPENED_NULL;
+        free(o->fds);
+        *o = PERF_FD_SET_NULL;
 }
 
 typedef struct KeptFds {
         Events *events;
-        Opened opened;
+        PerfFdSet opened;
         uint32_t uid; /* that they are charged to */
 } KeptFds;
 
@@ -35,15 +35,15 @@ static void release_fds(Readers *s, void *object) {
 
         s->answering.n_fds -= k->opened.n;
         supervisor_charge_kept(k->events, k->uid, -(ptrdiff_t)k->opened.n);
-        opened_close_unknown(k->events, &k->opened, k->uid);
+        event_fds_close_unknown(k->events, &k->opened, k->uid);
         free(k);
 }
 
-void opened_close_of(Events *s, Opened *o, uint32_t uid) {
+void event_fds_close_of(Events *s, PerfFdSet *o, uint32_t uid) {
         KeptFds *k = NULL;
 
         if (s->readers->answering.n == 0 || o->n == 0) {
-                opened_close_unknown(s, o, uid);
+                event_fds_close_unknown(s, o, uid);
                 return;
         }
         k = malloc(sizeof(*k)); /* a reader that does not answer may still read them */
@@ -56,11 +56,11 @@ void opened_close_of(Events *s, Opened *o, uint32_t uid) {
                 *k = (KeptFds){ s, *o, uid };
                 supervisor_defer(s->readers, release_fds, k);
         }
-        *o = OPENED_NULL;
+        *o = PERF_FD_SET_NULL;
 }
 
-void opened_close(Events *s, Opened *o) {
-        opened_close_of(s, o, supervisor_charged_uid(s));
+void event_fds_close(Events *s, PerfFdSet *o) {
+        event_fds_close_of(s, o, supervisor_charged_uid(s));
 }
 
 static void close_one(void *userdata, int fd) {

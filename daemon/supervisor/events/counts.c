@@ -12,7 +12,7 @@
  * Whether what an fd counted last was on standby. A reader that does not answer turns only what it was told to: if it was not told
  * of the change, what was replaced is active for it until the end, and its replacement never was.
  */
-static bool reader_mutes(const Events *s, const Stream *stream, bool is_standby) {
+static bool reader_mutes(const Events *s, const PerfFd *stream, bool is_standby) {
         const Answering *a = &s->readers->answering.readers[stream->slot];
         const SnapshotStream *known;
 
@@ -35,9 +35,9 @@ static void add_closed(EventCounters *c, const ReadCount *read, bool is_sampling
 }
 
 /* What closed fds have counted stays in the ledger. They are disabled: nothing of this moves any more. */
-int registration_keep_counts(const Events *s, Registration *r, const Opened *o, bool is_standby) {
+int registration_keep_counts(const Events *s, Registration *r, const PerfFdSet *o, bool is_standby) {
         for (size_t i = 0; i < o->n; i++) {
-                const Stream *stream = &o->streams[i];
+                const PerfFd *stream = &o->fds[i];
                 EventCounters *c = &r->event->counters[stream->slot];
                 ReadCount *kept = &r->event->closed_reads[stream->slot * r->event->n_members + stream->member];
                 ReadCount read;

@@ -48,12 +48,12 @@ static Line *list_lines(const Events *s, size_t *ret_n) {
         return lines;
 }
 
-static bool has_children(const Events *s, const Opened *o, const Line *lines, size_t n) {
+static bool has_children(const Events *s, const PerfFdSet *o, const Line *lines, size_t n) {
         BirthWatch w = BIRTH_WATCH_NULL;
         bool has = !lines || births_list_roots(&w, o) < 0; /* for want of memory rather not exact */
 
         for (size_t i = 0; i < n && !has; i++)
-                has = lines[i].birth > o->streams[0].since && births_concern(&s->readers->kin, &w, lines[i].root);
+                has = lines[i].birth > o->fds[0].since && births_concern(&s->readers->kin, &w, lines[i].root);
         birth_watch_deinit(&w);
         return has;
 }

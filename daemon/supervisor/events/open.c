@@ -61,7 +61,7 @@ typedef struct Opening {
         const char *filter;
         char *composed;
         nsec_t since;
-        Opened opened;
+        PerfFdSet opened;
 } Opening;
 
 /* As precise as this machine can: from 3 down. */
@@ -105,7 +105,7 @@ static int open_stream(Opening *o, size_t i, const Whom *whom, uint32_t slot, in
                 return r;
         }
         *ret_fd = fd;
-        o->opened.streams[o->opened.n++] = (Stream){ .slot = slot, .member = is_leader ? 0 : (uint32_t)i,
+        o->opened.fds[o->opened.n++] = (PerfFd){ .slot = slot, .member = is_leader ? 0 : (uint32_t)i,
                                                      .fd = fd, .id = id, .whom = whom->id, .since = o->since,
                                                      .is_cgroup = whom->cgroup != NULL,
                                                      .awaits_exec = is_task && g->plan.attrs[i].enable_on_exec,
@@ -118,7 +118,7 @@ static int open_stream(Opening *o, size_t i, const Whom *whom, uint32_t slot, in
 /* Back to the first n. What is closed was never enabled. */
 static void drop_streams(Opening *o, size_t n) {
         while (o->opened.n > n)
-                (void)open_close(o->opened.streams[--o->opened.n].fd);
+                (void)open_close(o->opened.fds[--o->opened.n].fd);
 }
 
 /* All attrs for one whom on one CPU: a group, or the sites of a probe. Nothing of a group that is not whole stays. */
@@ -164,8 +164,8 @@ static int open_all(Opening *o, const Whoms *whoms, const uint32_t *slots, size_
                 r = compose_filter(o->events, o->registration, o->filter, &o->composed);
         if (r != 0)
                 return r;
-        o->opened.streams = calloc(n + 1, sizeof(*o->opened.streams));
-        if (!o->opened.streams)
+        o->opened.fds = calloc(n + 1, sizeof(*o->opened.fds));
+        if (!o->opened.fds)
                 return error_origin(-ENOMEM);
         o->since = clock_now(o->events->readers->attr.clock);
         note_roots(o, whoms); /* before the first child can inherit */
@@ -178,15 +178,15 @@ static int open_all(Opening *o, const Whoms *whoms, const uint32_t *slots, size_
 }
 
 int supervisor_open_at(Events *s, const Registration *g, const char *filter, const Whoms *whoms, const uint32_t *slots,
-                       size_t n_slots, Opened *ret, Explanation *e) {
-        Opening o = { .events = s, .registration = g, .filter = filter, .opened = OPENED_NULL };
+                       size_t n_slots, PerfFdSet *ret, Explanation *e) {
+        Opening o = { .events = s, .registration = g, .filter = filter, .opened = PERF_FD_SET_NULL };
         int r;
 
         thread_assert(THREAD_MAIN);
         r = error_trace_of(open_all(&o, whoms, slots, n_slots, e), "event %s", g->event->spec.name);
         free(o.composed);
         if (r != 0)
-                opened_close_unknown(s, &o.opened, supervisor_charged_uid(s));
+                event_fds_close_unknown(s, &o.opened, supervisor_charged_uid(s));
         else
                 *ret = o.opened;
         return r;
@@ -213,7 +213,7 @@ static int check_gone(const Registration *g, const Whoms *whoms, Explanation *e)
 
 /* Once: refused, or *ret_same says whether everybody who is there now was there before. */
 static int try_to_open(Events *s, const Registration *g, const char *filter, const uint32_t *slots, size_t n_slots,
-                       Opened *ret, bool *ret_same, Explanation *e) {
+                       PerfFdSet *ret, bool *ret_same, Explanation *e) {
         _cleanup_(whoms_deinit) Whoms before = WHOMS_NULL;
         _cleanup_(own_tasks_deinit) OwnTasks own = OWN_TASKS_NULL;
         int r;
@@ -229,10 +229,10 @@ static int try_to_open(Events *s, const Registration *g, const char *filter, con
 }
 
 int supervisor_open_on(Events *s, const Registration *g, const char *filter, const uint32_t *slots, size_t n_slots,
-                       Opened *ret, Explanation *e) {
+                       PerfFdSet *ret, Explanation *e) {
         thread_assert(THREAD_MAIN);
         for (int i = 0; i < TRIES; i++) {
-                Opened o = OPENED_NULL;
+                PerfFdSet o = PERF_FD_SET_NULL;
                 bool same = false;
                 int r = try_to_open(s, g, filter, slots, n_slots, &o, &same, e);
 
@@ -240,7 +240,7 @@ int supervisor_open_on(Events *s, const Registration *g, const char *filter, con
                         *ret = o;
                         return 0;
                 }
-                opened_close_unknown(s, &o, supervisor_charged_uid(s));
+                event_fds_close_unknown(s, &o, supervisor_charged_uid(s));
                 if (r != 0)
                         return r;
         }
@@ -286,16 +286,16 @@ static int open_for_trial(Events *s, const Registration *g, const char *filter, 
                 return try_user_probe(s, g, filter, e);
         for (size_t i = 0; i < whoms.n && n_slots > 0 && r == 0 && !is_open; i++) {
                 Whoms one = { .list = &whoms.list[i], .n = 1 };
-                Opened o = OPENED_NULL;
+                PerfFdSet o = PERF_FD_SET_NULL;
 
                 r = supervisor_open_at(s, g, filter, &one, slots, 1, &o, e);
                 is_open = o.n > 0; /* it is not gone */
-                opened_close_unknown(s, &o, supervisor_charged_uid(s));
+                event_fds_close_unknown(s, &o, supervisor_charged_uid(s));
         }
         return r == 0 && !is_open && n_slots > 0 ? check_gone(g, &whoms, e) : r;
 }
 
-int supervisor_open(Events *s, const Registration *g, const char *filter, Opened *ret, Explanation *e) {
+int supervisor_open(Events *s, const Registration *g, const char *filter, PerfFdSet *ret, Explanation *e) {
         _cleanup_free_ uint32_t *slots = NULL;
         size_t n_slots = 0;
         int r;

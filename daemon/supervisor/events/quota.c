@@ -20,7 +20,7 @@ static size_t count_fds(const Registration *g) {
         size_t n = 0;
 
         for (size_t i = 0; i < g->opened.n; i++)
-                n += !g->opened.streams[i].leaves;
+                n += !g->opened.fds[i].leaves;
         return n;
 }
 

@@ -105,7 +105,7 @@ void supervisor_free_registered(Events *s) {
 
 void supervisor_end_succession(Events *s) {
         for (Registration *g = s->registrations; g; g = g->next)
-                opened_set_successor(&g->opened, false);
+                event_fds_set_successor(&g->opened, false);
 }
 
 /* ---- the end of one ---------------------------------------------------------------------------------------------- */
@@ -137,11 +137,11 @@ Registration *registration_free(Events *s, Registration *r) {
         if (r->free_routes)
                 r->free_routes(r);
         if (r->was_registered) {
-                opened_close_of(s, &r->opened, uid);
-                opened_close_of(s, &r->pending, uid);
+                event_fds_close_of(s, &r->opened, uid);
+                event_fds_close_of(s, &r->pending, uid);
                 supervisor_defer(s->readers, registration_release, r);
         } else {
-                opened_close_unknown(s, &r->opened, uid);
+                event_fds_close_unknown(s, &r->opened, uid);
                 registration_release(s->readers, r);
         }
         return NULL;

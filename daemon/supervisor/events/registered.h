@@ -14,7 +14,7 @@ int supervisor_link(Events *s, Registration *list);
 void supervisor_unlink(Events *s, Registration *g);
 /* The same of a list that was linked last: it stays one. */
 void supervisor_unlink_last(Events *s, Registration *list);
-/* Behind opened_hand_over(): those that are active replace nothing any more. */
+/* Behind event_fds_cut_over(): those that are active replace nothing any more. */
 void supervisor_end_succession(Events *s);
 void supervisor_free_registered(Events *s);
 Registration *supervisor_find(const Events *s, const char *name);

@@ -37,8 +37,8 @@ struct Registration {
         bool can_sample;   /* as attr_plan() takes it */
         SampleLayout *layout;         /* of what speaks; NULL of external events */
         SampleLayout *pending_layout; /* of `pending`; NULL: the same */
-        Opened opened;  /* what speaks */
-        Opened pending; /* on standby: the replacement before the switch, what was replaced after it */
+        PerfFdSet opened;  /* what speaks */
+        PerfFdSet pending; /* on standby: the replacement before the switch, what was replaced after it */
         bool enabled;
         bool kept;         /* stands in the state file */
         bool is_selected;  /* while a change is prepared: it is in the change's list already */

@@ -137,7 +137,7 @@ static int find_roots(const Registration *g, Root **ret, size_t *ret_n) {
         if (!roots)
                 return error_origin(-ENOMEM);
         for (size_t i = 0; i < g->opened.n; i++)
-                roots[i] = (Root){ (uint32_t)g->opened.streams[i].whom, g->opened.streams[i].since };
+                roots[i] = (Root){ (uint32_t)g->opened.fds[i].whom, g->opened.fds[i].since };
         qsort(roots, g->opened.n, sizeof(*roots), compare_roots);
         for (size_t i = 0; i < g->opened.n; i++)
                 if (n == 0 || roots[n - 1].tid != roots[i].tid)

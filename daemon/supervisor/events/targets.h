@@ -14,7 +14,7 @@ typedef struct Registration Registration;
 typedef struct Whom {
         int pid;        /* as perf_event_open(2) takes it: -1, a tid, or the fd of a cgroup's folder */
         const Cgroup *cgroup; /* of that fd, or NULL */
-        uint64_t id;    /* as Stream.whom */
+        uint64_t id;    /* as PerfFd.whom */
 } Whom;
 
 typedef struct Whoms {

@@ -203,7 +203,7 @@ static int event_ledger_fill(const Ledger *s, const LedgerScope *scope, const Di
 
 bool registration_has_slot(const Registration *g, uint32_t slot) {
         for (size_t i = 0; i < g->opened.n; i++)
-                if (g->opened.streams[i].slot == slot)
+                if (g->opened.fds[i].slot == slot)
                         return true;
         if (g->event->external)
                 return slot == g->event->n_slots - 1;

@@ -33,24 +33,24 @@ static void mark_all(const BirthDoubt *d) {
 
 /* ---- who may be in a fork ---------------------------------------------------------------------------------------- */
 
-bool births_are_inherited(const Opened *o) {
-        return o->event && !o->event->spec.no_inherit && o->n > 0 && o->streams[0].whom != 0 && !o->streams[0].is_cgroup;
+bool births_are_inherited(const PerfFdSet *o) {
+        return o->event && !o->event->spec.no_inherit && o->n > 0 && o->fds[0].whom != 0 && !o->fds[0].is_cgroup;
 }
 
-static int add_roots(BirthWatch *w, const Opened *o) {
+static int add_roots(BirthWatch *w, const PerfFdSet *o) {
         uint32_t *more = reallocarray(w->roots, w->n_roots + o->n, sizeof(*more));
 
         if (!more)
                 return error_origin(-ENOMEM);
         w->roots = more;
         for (size_t i = 0; i < o->n; i++)
-                if (o->streams[i].member == 0 && !o->streams[i].is_cgroup)
-                        w->roots[w->n_roots++] = (uint32_t)o->streams[i].whom;
+                if (o->fds[i].member == 0 && !o->fds[i].is_cgroup)
+                        w->roots[w->n_roots++] = (uint32_t)o->fds[i].whom;
         return 0;
 }
 
 /* What was opened since the last time is looked at as such once. */
-static void take_opened(BirthWatch *w, Opened *o) {
+static void take_opened(BirthWatch *w, PerfFdSet *o) {
         if (o->whole > w->opened)
                 w->opened = o->whole;
         if (o->listed != 0 && (w->listed == 0 || o->listed < w->listed))
@@ -68,7 +68,7 @@ static void sort_roots(BirthWatch *w) {
         w->n_roots = n;
 }
 
-int births_list_roots(BirthWatch *w, const Opened *o) {
+int births_list_roots(BirthWatch *w, const PerfFdSet *o) {
         int r = add_roots(w, o);
 
         sort_roots(w);
@@ -113,7 +113,7 @@ static int look_at_all(const Readers *s, BirthWatch *w, bool *ret_any) {
         return 0;
 }
 
-int supervisor_doubt_births(Readers *s, Opened *const *list, size_t n, BirthDoubt **ret) {
+int supervisor_doubt_births(Readers *s, PerfFdSet *const *list, size_t n, BirthDoubt **ret) {
         size_t n_events = 0;
         bool any = false;
         BirthDoubt *d;

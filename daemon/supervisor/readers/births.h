@@ -11,7 +11,7 @@
 #include "daemon/model/births.h"
 #include "daemon/model/event.h"
 
-struct Opened;
+struct PerfFdSet;
 
 /* Of one switch. */
 typedef struct BirthDoubt {
@@ -35,13 +35,13 @@ void supervisor_free_births(Readers *s);
 /*
  * Between two switches of the same fds: who may be in a fork now. *ret is NULL where nobody inherits any of them. -ENOMEM
  */
-int supervisor_doubt_births(Readers *s, struct Opened *const *list, size_t n, BirthDoubt **ret);
+int supervisor_doubt_births(Readers *s, struct PerfFdSet *const *list, size_t n, BirthDoubt **ret);
 /* Behind the second one, which began at `second`; takes it. */
 void supervisor_watch_births(Readers *s, BirthDoubt *doubt, nsec_t second);
 /* Children of whom they were opened on have them too. */
-bool births_are_inherited(const struct Opened *o);
+bool births_are_inherited(const struct PerfFdSet *o);
 /* Whom they were opened on. -ENOMEM */
-int births_list_roots(BirthWatch *w, const struct Opened *o);
+int births_list_roots(BirthWatch *w, const struct PerfFdSet *o);
 /* Its rows are not exact from now on. */
 void births_mark(Event *event);
 /* By what records have told until now. */

@@ -81,19 +81,19 @@ void supervisor_close_ring(Readers *s, uint32_t slot) {
         s->carriers[slot] = close_fd(s->carriers[slot]);
 }
 
-size_t supervisor_list_carrier(const Readers *s, uint32_t slot, Stream *to) {
-        to[0] = (Stream){ .slot = slot, .fd = s->carriers[slot] };
+size_t supervisor_list_carrier(const Readers *s, uint32_t slot, PerfFd *to) {
+        to[0] = (PerfFd){ .slot = slot, .fd = s->carriers[slot] };
         if (s->migrations.fds[slot] < 0)
                 return 1;
-        to[1] = (Stream){ .slot = slot, .fd = s->migrations.fds[slot] };
+        to[1] = (PerfFd){ .slot = slot, .fd = s->migrations.fds[slot] };
         return 2;
 }
 
 void supervisor_list_carriers(Readers *s) {
-        s->carrier_streams.n = 0;
+        s->carrier_fds.n = 0;
         for (uint32_t slot = 0; slot < s->n_cpus; slot++)
                 if (s->online[slot])
-                        s->carrier_streams.n += supervisor_list_carrier(s, slot, &s->carrier_streams.streams[s->carrier_streams.n]);
+                        s->carrier_fds.n += supervisor_list_carrier(s, slot, &s->carrier_fds.fds[s->carrier_fds.n]);
 }
 
 int supervisor_start_reader(Readers *s, uint32_t slot, Explanation *e) {
@@ -139,8 +139,8 @@ static int make_slots(Readers *s) {
         s->by_slot = aligned_alloc(64, n * sizeof(*s->by_slot));
         s->carriers = malloc(n * sizeof(*s->carriers));
         s->pipes = calloc(n + 1, sizeof(*s->pipes));
-        s->carrier_streams.streams = calloc(2 * n, sizeof(Stream));
-        if (!s->by_slot || !s->carriers || !s->pipes || !s->carrier_streams.streams)
+        s->carrier_fds.fds = calloc(2 * n, sizeof(PerfFd));
+        if (!s->by_slot || !s->carriers || !s->pipes || !s->carrier_fds.fds)
                 return error_origin(-ENOMEM);
         memset(s->by_slot, 0, n * sizeof(*s->by_slot));
         for (uint32_t slot = 0; slot < n; slot++) {
@@ -230,7 +230,7 @@ void supervisor_free_cpus(Readers *s) {
         free(s->by_slot);
         free(s->pipes);
         free(s->carriers);
-        free(s->carrier_streams.streams);
+        free(s->carrier_fds.fds);
         supervisor_free_migrations(s);
         supervisor_free_places(s);
         free(s->online);

@@ -9,7 +9,7 @@
 #include "daemon/model/event.h"
 
 /* The fds of one event, opened together. */
-typedef struct Stream {
+typedef struct PerfFd {
         uint32_t slot;   /* of its CPU */
         uint32_t member; /* of its group; 0: the leader, or alone */
         int fd;
@@ -17,20 +17,20 @@ typedef struct Stream {
         nsec_t since;    /* before it was opened: who is born later inherits it */
         uint64_t whom;   /* tid, inode of a cgroup, or 0: the whole CPU */
         bool is_cgroup;
-        bool is_successor;    /* as in SnapshotStream, until opened_hand_over() */
+        bool is_successor;    /* as in SnapshotStream, until event_fds_cut_over() */
         bool leaves;     /* what it observes is gone: supervisor_retract() */
-        bool awaits_exec; /* its task enables it, by its next exec: opened_enable() leaves it alone until then */
+        bool awaits_exec; /* its task enables it, by its next exec: event_fds_enable() leaves it alone until then */
         bool is_breakpoint;
         bool is_sampling; /* as in SnapshotStream, as the next two */
         uint64_t period;
         uint64_t read_format;
-} Stream;
+} PerfFd;
 
-typedef struct Opened {
-        Stream *streams;
+typedef struct PerfFdSet {
+        PerfFd *fds;
         size_t n;
         Event *event;         /* whose they are, by its origin, which lives as long as these; NULL: carriers */
         nsec_t whole, listed; /* when all were open, and when it was looked whether that is everybody; 0: long ago */
-} Opened;
+} PerfFdSet;
 
-#define OPENED_NULL ((Opened){ .streams = NULL })
+#define PERF_FD_SET_NULL ((PerfFdSet){ .fds = NULL })

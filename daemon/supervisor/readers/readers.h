@@ -39,7 +39,7 @@ typedef struct Readers {
         uint32_t *cpus; /* by slot: every CPU that can be there */
         bool *online;   /* by slot: it has a reader and a ring */
         int *carriers;          /* by slot */
-        Opened carrier_streams; /* the same, to be switched; owns none of them */
+        PerfFdSet carrier_fds; /* the same, to be switched; owns none of them */
         CgroupMigrations migrations; /* on and off with the carriers */
         Reader *by_slot;
         BatchPipe *pipes;       /* by slot: of the readers, and behind them our own; for the dispatcher */
@@ -106,8 +106,8 @@ int supervisor_open_ring(Readers *s, uint32_t slot, Explanation *e);
 void supervisor_close_ring(Readers *s, uint32_t slot);
 int supervisor_start_reader(Readers *s, uint32_t slot, Explanation *e);
 /* What is on while something is traced: the carrier, and who moves between cgroups. At most two. */
-size_t supervisor_list_carrier(const Readers *s, uint32_t slot, Stream *to);
-/* The same of all online CPUs, into s->carrier_streams. */
+size_t supervisor_list_carrier(const Readers *s, uint32_t slot, PerfFd *to);
+/* The same of all online CPUs, into s->carrier_fds. */
 void supervisor_list_carriers(Readers *s);
 size_t supervisor_count_online(const Readers *s);
 void supervisor_stop_readers(Readers *s);

@@ -15,7 +15,7 @@
 #include "daemon/supervisor/readers/switch.h"
 
 /* Attr enable-on-exec: the kernel enables it, and its time begins. */
-static int has_begun(const Stream *stream, bool *ret) {
+static int has_begun(const PerfFd *stream, bool *ret) {
         ReadCount read = { .enabled = 1 };
         int error = stream->awaits_exec ? open_read(stream->fd, stream->read_format, &read) : 0;
 
@@ -27,7 +27,7 @@ static int has_begun(const Stream *stream, bool *ret) {
  * The fds of all of `list` by slot, but those that are on with their leader, and those that an exec is to enable; where those
  * of a slot begin is in ret_first, which has n_cpus + 1 entries.
  */
-static int collect_fds(const Readers *s, Opened *const *list, size_t n, bool on, int **ret_fds, size_t *ret_first) {
+static int collect_fds(const Readers *s, PerfFdSet *const *list, size_t n, bool on, int **ret_fds, size_t *ret_first) {
         int *fds, error = 0;
         size_t n_fds = 0;
 
@@ -41,7 +41,7 @@ static int collect_fds(const Readers *s, Opened *const *list, size_t n, bool on,
                 ret_first[slot] = n_fds;
                 for (size_t i = 0; i < n; i++)
                         for (size_t k = 0; k < list[i]->n && error == 0; k++) {
-                                const Stream *stream = &list[i]->streams[k];
+                                const PerfFd *stream = &list[i]->fds[k];
                                 bool begun = true;
 
                                 if (stream->slot != slot || stream->member > 0)
@@ -83,7 +83,7 @@ static int order_switch(Readers *s, int *fds, const size_t *first, ReaderCommand
  * Where children inherit, it is done once more, after a look at who may be in a fork: who is not has made known to the fds
  * whatever children it has by then, and gives later ones what the first time has left.
  */
-static int switch_all(Readers *s, Opened *const *list, size_t n, ReaderCommandKind kind, bool on, int *ret_error) {
+static int switch_all(Readers *s, PerfFdSet *const *list, size_t n, ReaderCommandKind kind, bool on, int *ret_error) {
         _cleanup_free_ size_t *first = calloc(s->n_cpus + 1, sizeof(*first));
         _cleanup_free_ int *fds = NULL;
         BirthDoubt *doubt = NULL;
@@ -105,30 +105,30 @@ static int switch_all(Readers *s, Opened *const *list, size_t n, ReaderCommandKi
         return r;
 }
 
-int opened_enable(Readers *s, Opened *const *list, size_t n, const char *what, Explanation *e) {
+int event_fds_enable(Readers *s, PerfFdSet *const *list, size_t n, const char *what, Explanation *e) {
         int error, r = switch_all(s, list, n, READER_SWITCH, true, &error), undone;
 
         if (r < 0 || error == 0)
                 return r;
-        undone = opened_disable(s, list, n);
+        undone = event_fds_disable(s, list, n);
         return undone < 0 ? undone : open_explain_switch(error, what, e);
 }
 
-int opened_disable(Readers *s, Opened *const *list, size_t n) {
+int event_fds_disable(Readers *s, PerfFdSet *const *list, size_t n) {
         int error, r = switch_all(s, list, n, READER_SWITCH, false, &error);
 
         return r < 0 ? r : error;
 }
 
-void opened_set_successor(Opened *o, bool is_successor) {
+void event_fds_set_successor(PerfFdSet *o, bool is_successor) {
         for (size_t i = 0; i < o->n; i++)
-                o->streams[i].is_successor = is_successor;
+                o->fds[i].is_successor = is_successor;
 }
 
 /* Both list tasks in the same order, as long as these are the same. */
-static const Stream *find_beside(const Opened *before, size_t i, uint64_t whom) {
+static const PerfFd *find_beside(const PerfFdSet *before, size_t i, uint64_t whom) {
         for (size_t k = 0; k < before->n; k++) {
-                const Stream *stream = &before->streams[(i + k) % before->n];
+                const PerfFd *stream = &before->fds[(i + k) % before->n];
 
                 if (stream->whom == whom && !stream->is_cgroup && stream->member == 0)
                         return stream;
@@ -137,21 +137,21 @@ static const Stream *find_beside(const Opened *before, size_t i, uint64_t whom) 
 }
 
 /* An exec after they were opened enables old and new: that is why one looks only afterwards. */
-int opened_follow_exec(Opened *o, const Opened *before) {
+int event_fds_follow_exec(PerfFdSet *o, const PerfFdSet *before) {
         for (size_t i = 0; i < o->n; i++) {
-                const Stream *old = o->streams[i].awaits_exec ? find_beside(before, i, o->streams[i].whom) : NULL;
+                const PerfFd *old = o->fds[i].awaits_exec ? find_beside(before, i, o->fds[i].whom) : NULL;
                 bool begun = false;
                 int error = old ? has_begun(old, &begun) : 0;
 
                 if (error != 0)
                         return error;
                 if (begun)
-                        o->streams[i].awaits_exec = false;
+                        o->fds[i].awaits_exec = false;
         }
         return 0;
 }
 
-int opened_hand_over(Readers *s, Opened *const *list, size_t n) {
+int event_fds_cut_over(Readers *s, PerfFdSet *const *list, size_t n) {
         int error, r = switch_all(s, list, n, READER_CUTOVER, false, &error);
 
         return r < 0 ? r : error;

@@ -13,14 +13,14 @@
  * All of the list, by the readers. Refused: all are disabled; `what` is for the explanation.
  * Negative: memory.
  */
-int opened_enable(Readers *s, Opened *const *list, size_t n, const char *what, Explanation *e);
-int opened_disable(Readers *s, Opened *const *list, size_t n);
+int event_fds_enable(Readers *s, PerfFdSet *const *list, size_t n, const char *what, Explanation *e);
+int event_fds_disable(Readers *s, PerfFdSet *const *list, size_t n);
 /* Fds that are to replace others, before anything is published of them. */
-void opened_set_successor(Opened *o, bool is_successor);
+void event_fds_set_successor(PerfFdSet *o, bool is_successor);
 /* What is opened beside `before`, and not enabled yet, awaits no exec of a task that had its exec. -errno */
-int opened_follow_exec(Opened *o, const Opened *before);
+int event_fds_follow_exec(PerfFdSet *o, const PerfFdSet *before);
 /*
  * Disables `list`, whose heirs are known to the readers: what these have counted until then, which the others have counted
  * too, is never sent. They are heirs no more, but for the snapshot, up to the next one.
  */
-int opened_hand_over(Readers *s, Opened *const *list, size_t n);
+int event_fds_cut_over(Readers *s, PerfFdSet *const *list, size_t n);

@@ -17,9 +17,9 @@ static uint64_t registration_count_whoms(const Registration *g) {
         uint64_t n = 0;
 
         for (size_t i = 0; i < g->opened.n; i++) {
-                const Stream *a = &g->opened.streams[i];
+                const PerfFd *a = &g->opened.fds[i];
 
-                n += a->whom != 0 && a->member == 0 && a->slot == g->opened.streams[0].slot;
+                n += a->whom != 0 && a->member == 0 && a->slot == g->opened.fds[0].slot;
         }
         return n;
 }

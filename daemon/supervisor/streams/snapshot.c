@@ -19,20 +19,20 @@ static int snapshot_add_closed(SnapshotEvent *e) {
         return 0;
 }
 
-static size_t count_streams(const Opened *o, uint32_t slot) {
+static size_t count_streams(const PerfFdSet *o, uint32_t slot) {
         size_t n = 0;
 
         for (size_t i = 0; i < o->n; i++)
-                n += o->streams[i].slot == slot;
+                n += o->fds[i].slot == slot;
         return n;
 }
 
-static size_t put_streams(const Registration *g, const Opened *o, uint32_t slot, uint32_t event, SnapshotStream *to) {
+static size_t put_streams(const Registration *g, const PerfFdSet *o, uint32_t slot, uint32_t event, SnapshotStream *to) {
         const SampleLayout *layout = o == &g->pending && g->pending_layout ? g->pending_layout : g->layout;
         size_t n = 0;
 
         for (size_t i = 0; i < o->n; i++) {
-                const Stream *stream = &o->streams[i];
+                const PerfFd *stream = &o->fds[i];
 
                 if (stream->slot == slot)
                         to[n++] = (SnapshotStream){ .id = stream->id, .fd = stream->fd, .member = stream->member,
