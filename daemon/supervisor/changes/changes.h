@@ -1,8 +1,8 @@
 /* Transactions on running events. Each is done whole or, refused, not at all. Main thread only. */
 #pragma once
 
-#include "daemon/supervisor/events/select.h"
 #include "daemon/kernel/cgroup/cgroup.h"
+#include "daemon/supervisor/events/select.h"
 #include "daemon/supervisor/resolve/resolve.h"
 #include "daemon/supervisor/streams/streams.h"
 
@@ -23,16 +23,16 @@ typedef struct Changes {
         char *state_unusable;      /* why it must not be written; NULL: it may */
 } Changes;
 
-/*
- * What is traced. Each call is done whole or not at all. Specs move into the registrations on
- * success. ret_refs: those that were changed, in malloc'ed memory.
- */
-/* How long they stay, if not until they are removed. */
+/* How long events that are added stay, if not until they are removed. */
 typedef struct AddOptions {
         uint64_t owner;  /* id of the connection with which they end; 0: none */
         bool keep;       /* over restarts */
         bool is_written; /* they come from there, or from the configuration: nobody waits for an answer */
 } AddOptions;
+/*
+ * Each is done whole or, refused, not at all. Specs move into the registrations on success. ret_refs: what was changed, in
+ * malloc'ed memory.
+ */
 int supervisor_add(Changes *s, EventSpec *specs, size_t n, const AddOptions *adding, EventRefs *ret_refs, Explanation *e);
 int supervisor_remove(Changes *s, char *const *names, size_t n, EventRefs *ret_refs, Explanation *e);
 int supervisor_enable(Changes *s, char *const *names, size_t n, bool on, EventRefs *ret_refs, Explanation *e);
@@ -47,7 +47,7 @@ int supervisor_remove_selected(Changes *s, Registration *const *selected, size_t
 
 /* For the end: nothing fires any more. */
 int supervisor_disable_all(Changes *s);
-/* supervisor/changes/replace.c */
+/* supervisor/changes/replace.c; filter: NULL takes it away. */
 int supervisor_set_filter(Changes *s, const char *name, const char *filter, Explanation *e);
 /* Samples each `period` occurrences, or `frequency` times a second: one of both is not 0. */
 int supervisor_set_period(Changes *s, const char *name, uint64_t period, uint64_t frequency, Explanation *e);
