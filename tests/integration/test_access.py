@@ -285,7 +285,7 @@ def test_what_can_not_be_right():
     with Daemon(CONFIG) as daemon, daemon.client() as client:
         for event in pb.EventSpec(event="external:x", include_self=True), pb.EventSpec(event="external:x", target=pb.Target(no_inherit=True)):
             no = refused(client, "bad-event", "STATUS_INVALID", add=pb.AddRequest(events=[event]))
-            check("no target" in no.message and "include-self" in no.message, no.message)
+            check("cannot have a target" in no.message and "include-self" in no.message, no.message)
         on_exec = pb.EventSpec(event="page-faults", attr=[pb.AttrSetting(name="enable-on-exec", value="true")])
         no = refused(client, "bad-attr", "STATUS_INVALID", add=pb.AddRequest(events=[on_exec]))
         check("enable-on-exec needs pids or tids" in no.message, no.message)

@@ -324,7 +324,7 @@ def test_largest_configurations():
         yaml = items("pids", "{}", 65537)
         mistakes = nobody.request(validate=pb.ValidateRequest(yaml=yaml)).validated.mistakes
         equal([(m.line, m.column, m.text) for m in mistakes], [(2, yaml.splitlines()[1].index(",65537") + 2, "pids: more than "
-              "65536 in one list; make several targets of it, or name a cgroup")], "mistakes")
+              "65536 in one list; split it into several targets, or name a cgroup")], "mistakes")
         unchanged(daemon, before, "what validations left")
 
 
