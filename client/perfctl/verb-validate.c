@@ -61,7 +61,7 @@ static bool has_zero_byte(Perfctl *p, const ConfigFile *f) {
 static void print_skipped(Perfctl *p, const ConfigFiles *files) {
         for (size_t i = 0; i < files->n_skipped; i++)
                 print_row(p, KIND_WARNING, &(perfd_mistake_row){ .path = files->skipped[i], .reason = "",
-                                                                 .text = "it is not read: only names that end with .yaml are" });
+                                                                 .text = "it is ignored: only files whose names end with .yaml are read" });
 }
 
 static int print_result(Perfctl *p, const perfd_result *result) {

@@ -94,9 +94,9 @@ static void test_places(void **state) {
                 const char *yaml, *expected;
                 unsigned column;
         } cases[] = {
-                { "readers: { cpus: '0-4096' }", "readers.cpus: found '0-4096', and this host can have no CPU 2", 19 },
-                { "dispatcher: { cpus: '8191' }", "dispatcher.cpus: found '8191', and this host can have no CPU 8191", 22 },
-                { "targets: { a: { cpus: '0,7' } }", "cpus: found '0,7', and this host can have no CPU 7", 26 },
+                { "readers: { cpus: '0-4096' }", "readers.cpus: found '0-4096', and this host cannot have CPU 2", 19 },
+                { "dispatcher: { cpus: '8191' }", "dispatcher.cpus: found '8191', and this host cannot have CPU 8191", 22 },
+                { "targets: { a: { cpus: '0,7' } }", "cpus: found '0,7', and this host cannot have CPU 7", 26 },
                 { "state: /run/perfd/stream.sock", "state: the file '/run/perfd/stream.sock' is in the way of the socket", 8 },
                 { "listen: { control: /a/b.new }\nstate: /a/b", "state: the file '/a/b' is in the way of the socket '/a/b.new'", 0 },
                 { "groups: { a: { events: [ 'mem:0xffffffffffffffff/2:rw' ] } }", "event 'mem:0xffffffffffffffff/2:rw': the 2 bytes", 0 },

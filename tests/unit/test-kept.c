@@ -32,7 +32,9 @@ typedef struct Rig {
         Explanation e;
 } Rig;
 
-static char *const names[N_EVENTS] = { "first", "second", "third" };
+static char name_1[] = "first", name_2[] = "second", name_3[] = "third", waits[] = "waits", new[] = "new";
+static char *const names[N_EVENTS] = { name_1, name_2, name_3 };
+static char sched_switch[] = "sched:sched_switch", sched_wakeup[] = "sched:sched_wakeup";
 
 static void add_pending(Rig *rig, const char *name, bool is_configured) {
         Perfd__V1__EventSpec *spec = malloc(sizeof(*spec));
@@ -53,7 +55,7 @@ static int setup(void **state) {
         assert_non_null(mkdtemp(rig->folder));
         (void)snprintf(rig->path, sizeof(rig->path), "%s/events", rig->folder);
         for (size_t i = 0; i < N_EVENTS; i++) {
-                rig->events_of[i].spec = (EventSpec){ .name = names[i], .event = "sched:sched_switch" };
+                rig->events_of[i].spec = (EventSpec){ .name = names[i], .event = sched_switch };
                 rig->registrations[i] = (Registration){ .event = &rig->events_of[i], .enabled = true, .kept = i < 2,
                                                         .next = i + 1 < N_EVENTS ? &rig->registrations[i + 1] : NULL };
         }
@@ -110,7 +112,7 @@ static void test_nothing_that_is_kept(void **state) {
 
 static void test_added(void **state) {
         Rig *rig = *state;
-        Event event = { .spec = { .name = "new", .event = "sched:sched_wakeup", .disabled = true } };
+        Event event = { .spec = { .name = new, .event = sched_wakeup, .disabled = true } };
         Registration added = { .event = &event };
 
         add_pending(rig, "waits", false);
@@ -124,7 +126,7 @@ static void test_added(void **state) {
 /* What is pending under the name of what is added now goes. */
 static void test_added_in_place_of_pending(void **state) {
         Rig *rig = *state;
-        Event event = { .spec = { .name = "waits", .event = "sched:sched_wakeup" } };
+        Event event = { .spec = { .name = waits, .event = sched_wakeup } };
         Registration added = { .event = &event };
         const KeptChange change = { .added = &added };
 
@@ -152,12 +154,13 @@ static void test_refused(void **state) {
         Rig *rig = *state;
         Registration *first = &rig->registrations[0];
         const KeptChange change = { .subjects = &first, .n_subjects = 1, .removed = true };
+        char missing[] = "/proc/none/events", unusable[] = "it was written by somebody else";
 
-        rig->changes.state_path = "/proc/none/events";
+        rig->changes.state_path = missing;
         assert_int_not_equal(kept_write(&rig->changes, &change, &rig->e), 0);
         assert_string_equal(rig->e.reason, "state-file");
         rig->changes.state_path = rig->path;
-        rig->changes.state_unusable = "it was written by somebody else";
+        rig->changes.state_unusable = unusable;
         assert_int_equal(kept_write(&rig->changes, &change, &rig->e), REFUSED_DENIED);
         assert_string_equal(rig->e.reason, "state-file");
         assert_non_null(strstr(rig->e.text, "it was written by somebody else"));
