@@ -164,7 +164,10 @@ def test_plan_says_the_truth_and_changes_nothing():
             refused(other, "read-only", apply=pb.ApplyRequest(yaml=AFTER))
 
         equal(documents(daemon, "apply", "-", data=AFTER),
-              [{"added": 1, "removed": 0, "changed": 4, "kept": 1, "pending": 0, "ring_size": 1 << 20}], "what the apply did")
+              [{"added": 1, "removed": 0, "changed": 4, "kept": 1, "pending": 0, "ring_size": 1 << 20, "needs_restart": [
+                  {"field": "access.stream-mode", "before": "0660", "after": "0600"},
+                  {"field": "batches.pool", "before": str(2 << 20), "after": str(1 << 20)},
+                  {"field": "subscribers.max", "before": "4096", "after": "1000"}]}], "what the apply did")
         after = events(client)
         equal({name: after[name].id for name in ids if name != "page-faults"},
               {name: ids[name] for name in ids if name != "page-faults"}, "ids of events that go on")

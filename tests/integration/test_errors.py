@@ -225,7 +225,7 @@ def test_bad_specs():
         ("bad-request", "INVALID", "callchain 9", None, add(callchain=9)),
         ("gone", "NOT_FOUND", f"{gone}", None, on(pids=[gone])),
         ("gone", "NOT_FOUND", WAKEUP, None, on(tids=[gone])),
-        ("bad-target", "INVALID", "0 is no pid", None, on(pids=[0])),
+        ("bad-target", "INVALID", "0 is not a pid", None, on(pids=[0])),
         ("bad-target", "INVALID", "not a pid", None, on(tids=[1 << 31])),
         ("bad-target", "INVALID", f"cannot have CPU {absent}", 1, on(cpus=f"{absent}")),
         ("bad-target", "INVALID", f"cannot have CPU {absent}", 3, on(cpus=f"0,{absent}")),
@@ -248,7 +248,7 @@ def test_bad_specs():
         ("bad-name", "INVALID", "a b", 2, add(name="a b")),
         ("bad-name", "INVALID", "#1", 1, add(name="#1")),
         ("bad-request", "INVALID", "no event is named", None, {"add": pb.AddRequest()}),
-        ("bad-request", "INVALID", "subscription", None, {"stop": pb.Empty()}),
+        ("bad-request", "INVALID", "only valid on a stream", None, {"stop": pb.Empty()}),
         ("version", "VERSION", "protocol 1.*2", None, {"hello": pb.Hello(protocol=2)}),
         ("bad-config", "INVALID", "without a configuration.*--config", None, {"reload": pb.Empty()}),
     ])
@@ -278,7 +278,7 @@ def test_too_few_fds_for_an_event():
                 for child in children:
                     child.kill()
                     child.wait()
-            need, left = re.search(r"needs (\d+) fds.*, (\d+) of", response.message).groups()
+            need, left = re.search(r"needs (\d+) fds.*, and (\d+) of", response.message).groups()
             equal(int(need), len(children) * n_cpus, "the fds needed")
             check(0 < int(left) < 100, f"{left} fds are left")
             check("of perfd's 100 are left" in response.message and "LimitNOFILE" in response.message, response.message)
@@ -465,7 +465,7 @@ def test_too_few_fds_to_start():
 
 def test_places_of_sockets():
     with perfd.tempfile.TemporaryDirectory() as directory:
-        for place, word in ((f"{directory}/none", "folder"), (f"{directory}/{'x' * 110}", "107 bytes")):
+        for place, word in ((f"{directory}/none", "directory"), (f"{directory}/{'x' * 110}", "107 bytes")):
             done = subprocess.run([perfd.PERFD, "--runtime-directory", place], capture_output=True, text=True,
                                   timeout=perfd.PATIENCE, check=False)
             equal(done.returncode, 1, f"the status: {done.stderr}")
