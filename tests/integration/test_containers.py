@@ -86,7 +86,7 @@ def test_names():
                                "short": f"there is no container {WEB[:12]} now (it is stopped)", "db": ""}, "what is said of it")
         no = refused(client, "unknown-container", add=pb.AddRequest(events=[
             pb.EventSpec(name="again", target=pb.Target(containers=["web"]), **CALLS)])).message
-        check("does not run: podman has it" in no, no)
+        check("is not running: podman knows it" in no, no)
 
         # made anew under its name
         runtimes.podman(web=WEB_2)

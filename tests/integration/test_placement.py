@@ -79,7 +79,7 @@ def test_places():
             if name.startswith("reader-"):
                 equal(os.sched_getaffinity(tid), {int(name[len("reader-"):])}, f"where {name} runs")
     for key in ("readers", "dispatcher"):
-        perfd.fail_to_start(rf"{key}\.cpus: found '8000', and this host can have no CPU 8000",
+        perfd.fail_to_start(rf"{key}\.cpus: found '8000', and this host cannot have CPU 8000",
                             config=f"version: 1\n{key}: {{cpus: \"8000\"}}\n")
 
 
