@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """`perfctl status` says which configuration holds: the file's, one that was applied, or none; since when, and whether what is on
-disk is another one by now. Needs root."""
+disk is another one by now; and what of it waits for a restart. Needs root."""
 import os
 import signal
 import time
 
-from perfd import Daemon, check, equal, main, wait_until
+from perfd import Daemon, check, equal, main, pb, wait_until
 from test_control import documents, perfctl
 
 
@@ -81,6 +81,37 @@ def test_drop_ins():
             wait_until(lambda: status(daemon)["config_changed"], "the change to be seen")
             perfctl(daemon, "reload")
             expect(daemon, path)
+
+
+def test_what_needs_a_restart_is_named():
+    """At each reload, of what perfd was started with: by key, values and place; nothing once it is taken back."""
+    with Daemon(config="version: 1\nclock: monotonic-raw\n") as daemon, daemon.client() as client:
+        path = os.path.join(daemon.directory, "perfd.yaml")
+
+        def reload(text):
+            before = len(daemon.stderr().splitlines())
+            write(path, text)
+            client.request(reload=pb.Empty())
+            return [line for line in daemon.stderr().splitlines()[before:] if "restart" in line]
+
+        changed = "version: 1\nrings: {size: 1MiB}\nbatches: {pool: 1MiB}\naccess:\n  stream-mode: 0600\n"
+        for time in ("first", "second"):
+            equal(reload(changed), [
+                f"perfd: {path}:5:16: access.stream-mode takes effect after a restart: it is 0660 until then, and 0600 afterwards",
+                "perfd: clock, which is no longer set, takes effect after a restart: it is monotonic-raw until then, and monotonic afterwards",
+                f"perfd: {path}:3:17: batches.pool takes effect after a restart: it is 2097152 bytes until then, and 1048576 bytes afterwards",
+            ], f"what is said the {time} time")
+        equal(daemon.status().clock, "monotonic-raw", "the clock that perfd has")
+        equal(documents(daemon, "watch", "--for", "1ms")[0]["clock"], "monotonic-raw", "the clock of a stream")
+        clock, pool = [{"field": field, "before": before, "after": after} for field, before, after in
+                       (("clock", "monotonic-raw", "monotonic"), ("batches.pool", "2097152", "1048576"))]
+        told = documents(daemon, "reload")[0]["needs_restart"]
+        equal([row for row in told if row != {"field": "access.stream-mode", "before": "0660", "after": "0600"}], [clock, pool],
+              "what a reload answers")
+        equal(documents(daemon, "apply", "-", data="version: 1\nbatches: {pool: 1MiB}\n")[0]["needs_restart"], [clock, pool],
+              "what an apply answers")
+        equal(reload("version: 1\nclock: monotonic-raw\n"), [], "what is said once it is taken back")
+        check("needs_restart" not in documents(daemon, "reload")[0], "a reload that takes it back names it")
 
 
 if __name__ == "__main__":
