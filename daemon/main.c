@@ -200,7 +200,7 @@ static Config *load_config(const char *path) {
 /* Notes are no failure, but what would refuse a start is. */
 static int check_names(const Config *c) {
         ConfigDiagnostics mistakes = CONFIG_DIAGNOSTICS_NULL;
-        int r = supervisor_check_names(c, &mistakes);
+        int r = resolver_check_names(c, &mistakes);
 
         for (size_t i = 0; i < mistakes.n_items; i++)
                 config_diagnostic_print(&mistakes.items[i], stderr);
@@ -250,7 +250,7 @@ int main(int argc, char **argv) {
                 return r != 0 ? EXIT_FAILURE : EXIT_SUCCESS;
         }
         if (o.check_host) {
-                r = supervisor_check_host(s.settings.config, o.keep_capabilities, o.json);
+                r = requests_check_host(s.settings.config, o.keep_capabilities, o.json);
                 config_unref(s.settings.config);
                 return r < 0 ? fail(r, &e) : r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
         }

@@ -58,7 +58,7 @@ void error_trail_name(int error, const char *format, ...) __attribute__((cold, f
 
 /*
  * strerror(3) of -r and its trail, which is consumed: "Cannot allocate memory; from ring_open() at ring.c:28, CPU 1,
- * through supervisor_open_rings() at supervisor/changes/rings.c:90". Valid until the next call by this thread.
+ * through readers_open_ring() at supervisor/changes/rings.c:90". Valid until the next call by this thread.
  */
 const char *error_text(int r);
 

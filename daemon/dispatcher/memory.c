@@ -130,7 +130,7 @@ int dispatcher_tell_growth(Dispatcher *d) {
                 d->queues_mark = used + GROWTH_STEP;
         if (used < d->queues_mark)
                 return 0;
-        atomic_thread_fence(memory_order_seq_cst); /* the other side: supervisor_on_notices(), which clears it and looks */
+        atomic_thread_fence(memory_order_seq_cst); /* the other side: streams_on_notices(), which clears it and looks */
         if (atomic_exchange_explicit(&d->queues_told, true, memory_order_relaxed))
                 return 0;
         d->queues_mark = used + GROWTH_STEP;

@@ -10,31 +10,31 @@
 static int build_snapshot(void *userdata, Snapshot **ret) {
         Supervisor *s = userdata;
 
-        return supervisor_build_snapshot(&s->streams, ret);
+        return streams_build_snapshot(&s->streams, ret);
 }
 
 static bool changes_over(const void *userdata) {
         const Supervisor *s = userdata;
 
-        return supervisor_changes_over(&s->streams);
+        return streams_changes_over(&s->streams);
 }
 
 static void judge_probes(void *userdata) {
         Supervisor *s = userdata;
 
-        supervisor_mark_inherited_probes(&s->events);
+        events_mark_inherited_probes(&s->events);
 }
 
 static void on_cut(void *userdata) {
         Supervisor *s = userdata;
 
-        supervisor_settle_external(&s->events);
+        events_settle_external(&s->events);
 }
 
 static void on_published(void *userdata) {
         Supervisor *s = userdata;
 
-        supervisor_note_published(&s->streams);
+        streams_note_published(&s->streams);
 }
 
 /* ---- the parts ----------------------------------------------------------------------------------------------------- */

@@ -38,18 +38,18 @@ static int say_goodbye(void *userdata) {
                 return 0;
         s->operations.is_stopping = true;
         notifier_send(&s->loop.notifier, "STOPPING=1");
-        r = supervisor_disable_all(&s->changes);
+        r = changes_disable_all(&s->changes);
         if (r < 0) {
                 log_print(LOG_ERR, MESSAGE_NO_LEDGER,
                           "an event cannot be disabled, so streams end without a closing ledger: %s", error_text(r));
                 return sd_event_exit(s->operations.event, s->loop.exit_code ? s->loop.exit_code : 1);
         }
-        r = supervisor_say_last_losses(&s->ledger, NULL, 0);
+        r = ledger_say_last_losses(&s->ledger, NULL, 0);
         if (r < 0)
                 return r;
         if (s->readers.n_subscribers == 0)
                 return sd_event_exit(s->operations.event, s->loop.exit_code);
-        r = supervisor_close_all_streams(&s->streams, "shutdown");
+        r = streams_close_all(&s->streams, "shutdown");
         if (r < 0)
                 return r;
         r = error_origin(sd_event_source_set_time_relative(s->loop.goodbye, s->readers.unanswered.since > 0 ? GOODBYE_STALLED_USEC : GOODBYE_USEC));
@@ -81,7 +81,7 @@ static int reload_on_signal(void *userdata) {
         (void)snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%llu",
                        (unsigned long long)(clock_now(CLOCK_MONOTONIC) / NSEC_PER_USEC));
         notifier_send(&s->loop.notifier, state);
-        r = supervisor_reload(&s->configuration, &reply, &e);
+        r = configuration_reload(&s->configuration, &reply, &e);
         notes_say(&s->operations.notes, "the configuration");
         if (r == 0)
                 log_print(LOG_INFO, MESSAGE_RELOADED,
@@ -99,7 +99,7 @@ static bool threads_are_alive(Supervisor *s) {
 
         for (uint32_t i = 0; i < s->readers.n_cpus; i++)
                 if (s->readers.online[i] && !heartbeat_check(&s->readers.by_slot[i].heartbeat))
-                        supervisor_doubt_reader(&s->readers, i, clock_now(CLOCK_MONOTONIC), "for its heartbeat"); /* the others go on, and so does perfd */
+                        readers_doubt(&s->readers, i, clock_now(CLOCK_MONOTONIC), "for its heartbeat"); /* the others go on, and so does perfd */
         return alive;
 }
 
@@ -134,7 +134,7 @@ static int source_give(sd_event_source *source) {
 /* Streams have ended: of a perfd that ends it may have been the last one. */
 static int on_notices(void *userdata) {
         Supervisor *s = userdata;
-        int r = supervisor_on_notices(&s->streams);
+        int r = streams_on_notices(&s->streams);
 
         if (r >= 0 && s->operations.is_stopping && s->readers.n_subscribers == 0)
                 r = sd_event_exit(s->operations.event, s->loop.exit_code);
@@ -148,14 +148,14 @@ static void set_handlers(Supervisor *s) {
                 void *userdata;
         } handlers[] = {
                 [CHANGE_STOP] = { say_goodbye, s },
-                [CHANGE_READERS] = { supervisor_on_answers, &s->changes },
-                [CHANGE_HOTPLUG] = { supervisor_on_hotplug, &s->changes },
+                [CHANGE_READERS] = { changes_on_answers, &s->changes },
+                [CHANGE_HOTPLUG] = { changes_on_hotplug, &s->changes },
                 [CHANGE_NOTICES] = { on_notices, s },
-                [CHANGE_CGROUPS] = { supervisor_on_cgroups, &s->changes },
-                [CHANGE_ORPHANS] = { supervisor_remove_orphans, &s->changes },
+                [CHANGE_CGROUPS] = { changes_on_cgroups, &s->changes },
+                [CHANGE_ORPHANS] = { changes_remove_orphans, &s->changes },
                 [CHANGE_RELOAD] = { reload_on_signal, s },
-                [CHANGE_PENDING] = { supervisor_retry_pending, &s->configuration },
-                [CHANGE_LOSSES] = { supervisor_on_losses, &s->ledger },
+                [CHANGE_PENDING] = { configuration_retry_pending, &s->configuration },
+                [CHANGE_LOSSES] = { ledger_on_losses, &s->ledger },
         };
 
         static_assert(ARRAY_SIZE(handlers) == _CHANGE_KIND_MAX, "a change is made by nobody: give it a handler here");

@@ -39,7 +39,7 @@
 /* Asked before anything is opened: whoever is refused an fd later can only say that none is left. */
 static int start_limits(Explanation *e) {
         long n_cpus = sysconf(_SC_NPROCESSORS_ONLN); /* without sysfs it counts the CPUs that we may run on */
-        size_t need = supervisor_own_fds(n_cpus > 0 ? (size_t)n_cpus : 1);
+        size_t need = events_own_fds(n_cpus > 0 ? (size_t)n_cpus : 1);
         int r = fd_limit_init();
 
         if (r < 0 || fd_limit() >= need)
@@ -100,7 +100,7 @@ static int start_kernel(Supervisor *s, Explanation *e) {
         if (r == 0)
                 r = start_tracing(s);
         if (r == 0)
-                r = supervisor_open_idle(&s->readers.idle, &s->readers.no_idle);
+                r = readers_open_idle(&s->readers.idle, &s->readers.no_idle);
         if (r == 0 && !s->readers.idle)
                 log_print(LOG_INFO, MESSAGE_CPUS_WOKEN,
                           "time-ordered streams wake idle CPUs: %s", s->readers.no_idle.text);
@@ -114,20 +114,20 @@ static int start_kernel(Supervisor *s, Explanation *e) {
 static int start_threads(Supervisor *s, Explanation *e) {
         int r;
 
-        supervisor_start_idle(&s->readers);
+        readers_start_idle(&s->readers);
         r = closer_start(&s->closer);
         if (r == 0)
                 r = supervisor_start_watchdog(s);
         if (r == 0)
                 r = dispatcher_start(&s->readers.dispatcher);
         if (r < 0)
-                return supervisor_explain_thread(r, e);
+                return readers_explain_thread(r, e);
         s->readers.dispatcher_started = true;
-        supervisor_give_closer(&s->events, true);
+        events_give_closer(&s->events, true);
         s->readers.stalls = (StallMonitor){ .readers = s->readers.by_slot, .n = s->readers.n_cpus, .priority = s->settings.config->reader_priority,
                                     .cpus = s->readers.reader_cpus, .n_cpus = s->readers.n_reader_cpus };
         r = stall_monitor_start(&s->readers.stalls);
-        return r < 0 ? supervisor_explain_thread(r, e) : 0;
+        return r < 0 ? readers_explain_thread(r, e) : 0;
 }
 
 static int compare_tids(const void *a, const void *b) {
@@ -190,7 +190,7 @@ static unsigned least(uint64_t a, uint64_t b) {
 
 /* Connections take fds from events. So where there are few, clients that may change nothing have half of them at most. */
 static ControlLimits connection_limits(const Supervisor *s) {
-        const uint64_t own = supervisor_own_fds(s->readers.n_cpus), all = fd_limit(), room = all > own + 8 ? all - own : 8;
+        const uint64_t own = events_own_fds(s->readers.n_cpus), all = fd_limit(), room = all > own + 8 ? all - own : 8;
         const Config *c = s->settings.config;
         ControlLimits l = { .connections = least(c->connections_max, room / 2),
                             .connections_per_uid = least(c->connections_per_uid, room / 2),
@@ -218,13 +218,13 @@ static bool keeps_connection(void *userdata, uint64_t id) {
 static int on_request(void *userdata, Connection *c, const Perfd__V1__Request *request) {
         Supervisor *s = userdata;
 
-        return supervisor_on_request(&s->requests, c, request);
+        return requests_on_request(&s->requests, c, request);
 }
 
 static void on_connection_gone(void *userdata, uint64_t id) {
         Supervisor *s = userdata;
 
-        supervisor_on_connection_gone(&s->changes, id);
+        changes_on_connection_gone(&s->changes, id);
 }
 
 /* systemd's sockets, by their FileDescriptorName=; else our own paths. */
@@ -249,7 +249,7 @@ static int start_listening(Supervisor *s, Explanation *e) {
                                    "systemd passed a socket called %s: FileDescriptorName= must be control or stream",
                                    names[i]);
                 if (r == 0)
-                        supervisor_say_unused_access(&s->streams, fd, control);
+                        streams_say_unused_access(&s->streams, fd, control);
                 if (r == 0)
                         r = control_listen_fd(&s->control, fd, control);
                 free(names[i]);
@@ -262,19 +262,19 @@ static int start_hearing(Supervisor *s) {
         int r = operations_listen(&s->operations, CHANGE_NOTICES, s->readers.dispatcher.words.fd);
 
         if (r == 0)
-                r = supervisor_start_memory(&s->subscriptions);
-        return r < 0 ? r : supervisor_follow_cpus(&s->changes);
+                r = subscriptions_start_memory(&s->subscriptions);
+        return r < 0 ? r : changes_follow_cpus(&s->changes);
 }
 
 static int apply_config(Supervisor *s, Explanation *e) {
-        int r = supervisor_apply_config(&s->configuration, e);
+        int r = configuration_apply_initial(&s->configuration, e);
 
         notes_say(&s->operations.notes, "the configuration");
         return r;
 }
 
 static int load_kept(Supervisor *s) {
-        int r = supervisor_load_kept(&s->configuration);
+        int r = configuration_load_kept(&s->configuration);
 
         notes_say(&s->operations.notes, "kept events");
         return r;
@@ -293,14 +293,14 @@ int supervisor_start(Supervisor *s, Explanation *e) {
         s->settings.access = config_ref(s->settings.config);
         if ((r = start_limits(e)) != 0 ||        /* fds */
             (r = supervisor_start_loop(s)) != 0 || /* signals, watchdog */
-            (r = supervisor_start_pending(&s->configuration)) != 0 || /* its timer */
-            (r = supervisor_start_losses(&s->ledger)) != 0 ||  /* who is told of them */
-            (r = supervisor_start_births(&s->readers)) != 0 ||  /* the same */
+            (r = configuration_start_pending(&s->configuration)) != 0 || /* its timer */
+            (r = ledger_start_losses(&s->ledger)) != 0 ||  /* who is told of them */
+            (r = readers_start_births(&s->readers)) != 0 ||  /* the same */
             (r = start_kernel(s, e)) != 0 ||     /* tracefs, and which privileges all of what follows has */
-            (r = supervisor_start_cpus(&s->readers, e)) != 0 ||    /* a carrier, a ring and batches for each CPU */
-            (r = supervisor_start_stalls(&s->readers)) != 0 ||     /* who does not answer */
+            (r = readers_start_cpus(&s->readers, e)) != 0 ||    /* a carrier, a ring and batches for each CPU */
+            (r = readers_start_stalls(&s->readers)) != 0 ||     /* who does not answer */
             (r = start_threads(s, e)) != 0 ||            /* closer, watchdog, dispatcher, which sees idle CPUs; stall monitor */
-            (r = supervisor_start_readers(&s->readers, e)) != 0 || /* one for each CPU */
+            (r = readers_start(&s->readers, e)) != 0 || /* one for each CPU */
             (r = start_hearing(s)) != 0 ||       /* what the dispatcher says, CPUs that come and go */
             (r = make_self_filter(s)) != 0 ||    /* now that our tids are known */
             (r = apply_config(s, e)) != 0 ||            /* events */
@@ -316,8 +316,8 @@ int supervisor_start(Supervisor *s, Explanation *e) {
                 s->loop.ready_fd = close_fd(s->loop.ready_fd);
         }
         log_print(LOG_INFO, MESSAGE_READY,
-                  "ready: %zu CPUs, %zu events, %zu pending", supervisor_count_online(&s->readers), s->events.n_registrations,
-                  supervisor_count_pending(&s->events));
+                  "ready: %zu CPUs, %zu events, %zu pending", readers_count_online(&s->readers), s->events.n_registrations,
+                  events_count_pending(&s->events));
         return 0;
 }
 
@@ -348,7 +348,7 @@ static void stop_closer(Supervisor *s) {
 static void abandon_threads(Supervisor *s) {
         for (uint32_t slot = 0; slot < s->readers.n_cpus; slot++)
                 reader_abandon(&s->readers.by_slot[slot]);
-        supervisor_abandon_deferred(&s->readers);
+        readers_abandon_deferred(&s->readers);
         for (Registration *g = s->events.registrations; g; g = g->next) {
                 event_fds_close(&s->events, &g->opened);
                 event_fds_close(&s->events, &g->pending);
@@ -382,7 +382,7 @@ static bool stop_dispatcher(Supervisor *s) {
                 return true;
         log_print(LOG_ERR, MESSAGE_THREAD_LEFT,
                   "perfd exits while the dispatcher (tid %d) does not respond; it is %s. What streams have not sent is lost",
-                  (int)s->readers.dispatcher.thread.tid, supervisor_thread_state(s->readers.dispatcher.thread.tid));
+                  (int)s->readers.dispatcher.thread.tid, readers_thread_state(s->readers.dispatcher.thread.tid));
         return false;
 }
 
@@ -392,13 +392,13 @@ bool supervisor_stop(Supervisor *s) {
         s->control.gone = NULL; /* everything goes */
         operations_deinit(&s->operations);
         control_deinit(&s->control);
-        supervisor_stop_readers(&s->readers);
+        readers_stop(&s->readers);
         if (!stall_monitor_end(&s->readers.stalls)) {
                 log_print(LOG_ERR, MESSAGE_THREAD_LEFT, "perfd exits while the stall monitor (tid %d) does not respond; it is %s",
-                          (int)s->readers.stalls.thread.tid, supervisor_thread_state(s->readers.stalls.thread.tid));
+                          (int)s->readers.stalls.thread.tid, readers_thread_state(s->readers.stalls.thread.tid));
                 has_ended = false;
         }
-        supervisor_end_look(&s->readers);
+        readers_end_look(&s->readers);
         if (s->readers.dispatcher_started)
                 has_ended = stop_dispatcher(s) && has_ended;
         if (s->readers.answering.n > 0)
@@ -411,32 +411,32 @@ bool supervisor_stop(Supervisor *s) {
         stall_monitor_stop(&s->readers.stalls);
         dispatcher_deinit(&s->readers.dispatcher);
         s->readers.idle = idle_cpus_free(s->readers.idle);
-        supervisor_free_stalls(&s->readers);
-        supervisor_free_cpus(&s->readers);
+        readers_free_stalls(&s->readers);
+        readers_free_cpus(&s->readers);
         close_fd(s->changes.hotplug_fd);
-        supervisor_free_subscriptions(&s->subscriptions);
+        subscriptions_free(&s->subscriptions);
         for (Admission *next; s->subscriptions.admissions; s->subscriptions.admissions = next) {
                 next = s->subscriptions.admissions->next;
                 (void)ledger_base_free(&s->ledger, s->subscriptions.admissions->base);
                 credentials_deinit(&s->subscriptions.admissions->peer);
                 free(s->subscriptions.admissions);
         }
-        supervisor_free_memory(&s->subscriptions);
-        supervisor_free_registered(&s->events);
-        supervisor_free_removed(&s->ledger);
-        supervisor_free_pending(&s->configuration);
-        supervisor_free_losses(&s->ledger);
-        supervisor_free_births(&s->readers);
-        supervisor_free_kept(&s->configuration);
-        supervisor_give_closer(&s->events, false);
+        subscriptions_free_memory(&s->subscriptions);
+        events_free_registered(&s->events);
+        ledger_free_removed(&s->ledger);
+        configuration_free_pending(&s->configuration);
+        ledger_free_losses(&s->ledger);
+        readers_free_births(&s->readers);
+        configuration_free_kept(&s->configuration);
+        events_give_closer(&s->events, false);
         stop_closer(s);
         peer_socket_stop();
-        supervisor_free_charges(&s->events);
+        events_free_charges(&s->events);
         watchdog_stop(&s->loop.watchdog);
         comm_table_deinit(&s->readers.comms);
         process_tree_deinit(&s->readers.kin);
         free(s->events.self_filter);
-        supervisor_unfollow_cgroups(&s->changes);
+        changes_unfollow_cgroups(&s->changes);
         cgroup_hierarchy_deinit(&s->host.cgroups);
         tracing_close(&s->host.tracing);
         kernel_symbol_index_deinit(&s->host.kernel_symbols);

@@ -111,7 +111,7 @@ static int setup(void **state) {
 static int teardown(void **state) {
         Rig *rig = *state;
 
-        supervisor_free_removed(&rig->ledger);
+        ledger_free_removed(&rig->ledger);
         for (size_t i = 0; i < 2; i++)
                 event_unref(rig->registrations[i].event);
         free(rig->by_slot);
@@ -263,7 +263,7 @@ static void test_totals(void **state) {
         count_hundred(counters(rig, 0, 0));
         count_hundred(counters(rig, 0, 1));
         counters(rig, 0, 1)->cut.expected = 102;
-        sum = supervisor_event_totals(&rig->ledger, &rig->registrations[0]);
+        sum = ledger_event_totals(&rig->ledger, &rig->registrations[0]);
         assert_int_equal(sum.delivered, 140);
         assert_int_equal(sum.filtered, 40);
         assert_int_equal(sum.lost[LOSS_BATCH_POOL], 6);
@@ -379,23 +379,23 @@ static void test_removed(void **state) {
         Registration *removed[] = { &rig->registrations[0], &rig->registrations[1] };
         const RemovedEvent *e;
 
-        assert_int_equal(supervisor_remember_removed(&rig->ledger, removed, 2, 0), 0); /* nobody is there */
+        assert_int_equal(ledger_remember_removed(&rig->ledger, removed, 2, 0), 0); /* nobody is there */
         assert_null(rig->ledger.removed.first);
         count_hundred(counters(rig, 0, 0));
-        assert_int_equal(supervisor_remember_removed(&rig->ledger, removed, 1, 7), 0);
-        assert_int_equal(supervisor_remember_removed(&rig->ledger, removed + 1, 1, 9), 0);
+        assert_int_equal(ledger_remember_removed(&rig->ledger, removed, 1, 7), 0);
+        assert_int_equal(ledger_remember_removed(&rig->ledger, removed + 1, 1, 9), 0);
         e = rig->ledger.removed.first;
         assert_ptr_equal(e->event, rig->registrations[0].event);
         assert_true(removed_concerns(e, 7));
         assert_false(removed_concerns(e, 8)); /* it came when the event had gone */
-        supervisor_forget_removed(&rig->ledger, 7);
+        ledger_forget_removed(&rig->ledger, 7);
         assert_ptr_equal(rig->ledger.removed.first, e);
-        supervisor_forget_removed(&rig->ledger, 8);
+        ledger_forget_removed(&rig->ledger, 8);
         assert_ptr_equal(rig->ledger.removed.first->event, rig->registrations[1].event);
         until_failure = 1;
-        assert_int_equal(supervisor_remember_removed(&rig->ledger, removed, 1, 12), 0);
+        assert_int_equal(ledger_remember_removed(&rig->ledger, removed, 1, 12), 0);
         assert_int_equal(rig->ledger.removed.forgotten, 12); /* ledgers of streams up to that one say that they are not whole */
-        supervisor_forget_removed(&rig->ledger, UINT64_MAX);
+        ledger_forget_removed(&rig->ledger, UINT64_MAX);
         assert_null(rig->ledger.removed.first);
         assert_int_equal(rig->ledger.removed.n_bytes, 0);
 }

@@ -34,13 +34,13 @@ static bool is_inherited(const EventSpec *spec) {
 }
 
 /* The carriers write side records only while something is traced, or will be by those who are born meanwhile. */
-static int supervisor_update_active(Changes *s, Explanation *e) {
+static int changes_update_active(Changes *s, Explanation *e) {
         bool active = false;
         int error;
 
         for (const Registration *r = s->events->registrations; r; r = r->next)
                 active |= !r->event->external && (r->enabled || is_inherited(&r->event->spec));
-        supervisor_update_window(s->events);
+        events_update_window(s->events);
         if (active == s->readers->active)
                 return 0;
         process_tree_forget(&s->readers->kin); /* who is born while the carriers are off is not noticed, nor who ends */
@@ -52,14 +52,14 @@ static int supervisor_update_active(Changes *s, Explanation *e) {
                 return error;
         s->readers->active = active;
         s->readers->knows_tasks = false; /* while they were off, who came and went was not noticed */
-        return active && s->readers->wants_tasks ? supervisor_learn_tasks(s->readers) : 0;
+        return active && s->readers->wants_tasks ? readers_learn_tasks(s->readers) : 0;
 }
 
 /* It is the only one of its name. */
 static int check_name(const Changes *s, const Index *names, const Registration *g, Explanation *e) {
         const char *name = g->event->spec.name;
 
-        if (supervisor_find(s->events, name))
+        if (events_find(s->events, name))
                 return refuse(e, REFUSED_EXISTS, "exists", "an event called %s already exists: %s", name,
                               g->of_glob ? "remove it, or name the others one by one, because the events of a pattern cannot be "
                                       "given names"
@@ -75,7 +75,7 @@ static int resolve_all(Changes *s, EventSpec *specs, size_t n, Registration **re
         int r = 0;
 
         for (size_t i = 0; i < n && r == 0 && n_list <= MAX_EVENTS; i++) {
-                r = supervisor_resolve(s->resolver, &specs[i], end, e);
+                r = resolver_resolve(s->resolver, &specs[i], end, e);
                 for (; *end; end = &(*end)->next)
                         n_list++;
         }
@@ -109,22 +109,22 @@ static int list_switch(Changes *s, Registration *const *regs, size_t n, bool on,
 }
 
 /* Takes the list, the last of what is registered, out again; it is disabled. Readers know it, or they do not. */
-static int supervisor_withdraw(Changes *s, Registration *list, bool published) {
+static int changes_withdraw(Changes *s, Registration *list, bool published) {
         int r = 0;
 
-        supervisor_unlink_last(s->events, list);
+        events_unlink_last(s->events, list);
         for (Registration *g = list; g; g = g->next) {
-                supervisor_unfollow_event(s, g);
+                changes_unfollow_event(s, g);
                 registration_unroute(g);
         }
         if (published)
-                r = supervisor_publish(s->readers);
+                r = readers_publish(s->readers);
         if (r < 0)
                 return r;
         for (Registration *g = list; g; g = g->next)
-                supervisor_tell_removed(s->subscriptions, g);
+                subscriptions_tell_removed(s->subscriptions, g);
         registrations_free(s->events, list);
-        return supervisor_update_active(s, NULL);
+        return changes_update_active(s, NULL);
 }
 
 /* Those of a new list that are to be on. */
@@ -141,7 +141,7 @@ static int switch_list(Changes *s, Registration *list, size_t n, bool on, Explan
 }
 
 static int enable_list(Changes *s, Registration *list, size_t n, Explanation *e) {
-        int r = supervisor_update_active(s, e);
+        int r = changes_update_active(s, e);
 
         return r == 0 ? switch_list(s, list, n, true, e) : r;
 }
@@ -152,34 +152,34 @@ static void mark_enabled(Registration *list) {
                 r->enabled = !r->event->spec.disabled;
 }
 
-int supervisor_unregister(Changes *s, Registration *list, size_t n) {
+int changes_unregister(Changes *s, Registration *list, size_t n) {
         int r = switch_list(s, list, n, false, NULL);
 
-        return r < 0 ? r : supervisor_withdraw(s, list, true);
+        return r < 0 ? r : changes_withdraw(s, list, true);
 }
 
-int supervisor_register(Changes *s, Registration *list, size_t n, Explanation *e) {
-        int r = supervisor_link(s->events, list);
+int changes_register(Changes *s, Registration *list, size_t n, Explanation *e) {
+        int r = events_link(s->events, list);
 
         if (r < 0) {
                 registrations_free(s->events, list);
                 return r;
         }
         for (Registration *g = list; g && r == 0; g = g->next)
-                r = supervisor_route_event(s->subscriptions, g);
+                r = subscriptions_route_event(s->subscriptions, g);
         mark_enabled(list);
         if (r == 0)
-                r = supervisor_publish(s->readers);
+                r = readers_publish(s->readers);
         if (r != 0) {
-                int error = supervisor_withdraw(s, list, false);
+                int error = changes_withdraw(s, list, false);
 
                 return error < 0 ? error : r;
         }
         r = enable_list(s, list, n, e);
         if (r == 0)
-                r = supervisor_follow_cgroups(s, list, e);
+                r = changes_follow_cgroups(s, list, e);
         if (r != 0) {
-                int error = supervisor_unregister(s, list, n);
+                int error = changes_unregister(s, list, n);
 
                 return error < 0 ? error : r;
         }
@@ -219,7 +219,7 @@ static int register_list(Changes *s, Registration *list, size_t n, const AddOpti
                 registrations_free(s->events, list);
                 return r;
         }
-        r = supervisor_register(s, list, n, e);
+        r = changes_register(s, list, n, e);
         if (r > 0) {
                 int restored = kept_restore(s, &change);
 
@@ -230,7 +230,7 @@ static int register_list(Changes *s, Registration *list, size_t n, const AddOpti
         return r;
 }
 
-int supervisor_add(Changes *s, EventSpec *specs, size_t n, const AddOptions *adding, EventRefs *ret_refs, Explanation *e) {
+int changes_add(Changes *s, EventSpec *specs, size_t n, const AddOptions *adding, EventRefs *ret_refs, Explanation *e) {
         EventRefs refs = { .n = 0 };
         Registration *list = NULL;
         size_t n_list = 0;
@@ -241,9 +241,9 @@ int supervisor_add(Changes *s, EventSpec *specs, size_t n, const AddOptions *add
         for (Registration *g = list; g && r == 0 && adding->is_written; g = g->next)
                 registration_allow_absence(g);
         if (r == 0 && !adding->is_written) /* what was kept was within the quota when it was added */
-                r = supervisor_check_quota(s->events, list, e);
+                r = events_check_quota(s->events, list, e);
         if (r == 0)
-                r = supervisor_open_list(s->events, &list, e);
+                r = events_open_list(s->events, &list, e);
         for (Registration *g = list; g && r == 0; g = g->next) {
                 g->owner = adding->owner;
                 g->kept = adding->keep;
@@ -264,37 +264,38 @@ int supervisor_add(Changes *s, EventSpec *specs, size_t n, const AddOptions *add
         return 0;
 }
 
-int supervisor_remove_selected(Changes *s, Registration *const *selected, size_t n, Explanation *e) {
+int changes_remove_selected(Changes *s, Registration *const *selected, size_t n, Explanation *e) {
         int r = list_switch(s, selected, n, false, e);
 
         if (r == 0)
-                r = supervisor_say_last_losses(s->ledger, selected, n);
+                r = ledger_say_last_losses(s->ledger, selected, n);
         if (r == 0)
-                r = supervisor_cut(s->readers); /* the last one that they are in */
+                r = readers_cut(s->readers); /* the last one that they are in */
         if (r != 0)
                 return r;
         for (size_t i = 0; i < n; i++) {
                 selected[i]->enabled = false;
-                supervisor_unlink(s->events, selected[i]);
-                supervisor_unfollow_event(s, selected[i]);
+                events_unlink(s->events, selected[i]);
+                changes_unfollow_event(s, selected[i]);
                 registration_unroute(selected[i]);
         }
-        r = supervisor_update_active(s, e);
+        r = changes_update_active(s, e);
         if (r == 0)
-                r = supervisor_publish(s->readers);
+                r = readers_publish(s->readers);
         if (r == 0)
-                r = supervisor_remember_removed(s->ledger, selected, n, s->subscriptions->admissions ? s->subscriptions->last_subscriber_id : 0);
+                r = ledger_remember_removed(s->ledger, selected, n,
+                                            s->subscriptions->admissions ? s->subscriptions->last_subscriber_id : 0);
         if (r != 0)
                 return r < 0 ? r : -EIO;
         for (size_t i = 0; i < n; i++) {
-                supervisor_tell_removed(s->subscriptions, selected[i]);
-                supervisor_add_removed_losses(s->ledger, selected[i]);
+                subscriptions_tell_removed(s->subscriptions, selected[i]);
+                ledger_add_removed_losses(s->ledger, selected[i]);
                 registration_free(s->events, selected[i]);
         }
         return 0;
 }
 
-int supervisor_remove(Changes *s, char *const *names, size_t n, EventRefs *ret_refs, Explanation *e) {
+int changes_remove(Changes *s, char *const *names, size_t n, EventRefs *ret_refs, Explanation *e) {
         _cleanup_(name_patterns_deinit) NamePatterns patterns = NAME_PATTERNS_NULL;
         _cleanup_free_ Registration **selected = NULL;
         EventRefs refs = { .n = 0 };
@@ -305,13 +306,13 @@ int supervisor_remove(Changes *s, char *const *names, size_t n, EventRefs *ret_r
         thread_assert(THREAD_MAIN);
         r = name_patterns_init(&patterns, names, n, e);
         if (r == 0)
-                r = supervisor_select_with_refs(s->events, names, n, true, &selected, &n_selected, &refs, e);
+                r = events_select_with_refs(s->events, names, n, true, &selected, &n_selected, &refs, e);
         if (r != 0)
                 return r;
         change = (KeptChange){ .patterns = patterns, .subjects = selected, .n_subjects = n_selected, .removed = true };
         r = kept_write(s, &change, e);
         if (r == 0 && n_selected > 0)
-                r = supervisor_remove_selected(s, selected, n_selected, e);
+                r = changes_remove_selected(s, selected, n_selected, e);
         if (r != 0) {
                 event_refs_deinit(&refs);
                 return r;
@@ -321,7 +322,7 @@ int supervisor_remove(Changes *s, char *const *names, size_t n, EventRefs *ret_r
         return 0;
 }
 
-void supervisor_on_connection_gone(void *userdata, uint64_t id) {
+void changes_on_connection_gone(void *userdata, uint64_t id) {
         Changes *s = userdata;
 
         operations_drop(s->operations, id);
@@ -332,7 +333,7 @@ void supervisor_on_connection_gone(void *userdata, uint64_t id) {
                 }
 }
 
-int supervisor_remove_orphans(void *userdata) {
+int changes_remove_orphans(void *userdata) {
         Changes *s = userdata;
         _cleanup_free_ Registration **orphans = calloc(s->events->n_registrations + 1, sizeof(*orphans));
         size_t n = 0;
@@ -342,21 +343,21 @@ int supervisor_remove_orphans(void *userdata) {
         for (Registration *g = s->events->registrations; g; g = g->next)
                 if (g->owner == OWNER_GONE)
                         orphans[n++] = g;
-        return n > 0 ? supervisor_remove_selected(s, orphans, n, NULL) : 0;
+        return n > 0 ? changes_remove_selected(s, orphans, n, NULL) : 0;
 }
 
 /* What carriers and readers have to know of it. */
-static int supervisor_mark(Changes *s, Registration *const *regs, size_t n, bool on, Explanation *e) {
+static int changes_mark(Changes *s, Registration *const *regs, size_t n, bool on, Explanation *e) {
         int r;
 
         for (size_t i = 0; i < n; i++)
                 regs[i]->enabled = on;
-        r = supervisor_update_active(s, e);
-        return r == 0 ? supervisor_publish(s->readers) : r;
+        r = changes_update_active(s, e);
+        return r == 0 ? readers_publish(s->readers) : r;
 }
 
 /* The carriers are on before the first event is, and off after the last one. */
-static int supervisor_switch(Changes *s, Registration *const *selected, size_t n, bool on, Explanation *e) {
+static int changes_switch(Changes *s, Registration *const *selected, size_t n, bool on, Explanation *e) {
         _cleanup_free_ Registration **changing = calloc(n + 1, sizeof(*changing));
         size_t n_changing = 0;
         int r = 0;
@@ -369,18 +370,18 @@ static int supervisor_switch(Changes *s, Registration *const *selected, size_t n
         if (!on)
                 r = list_switch(s, changing, n_changing, false, e);
         if (r == 0)
-                r = supervisor_mark(s, changing, n_changing, on, e);
+                r = changes_mark(s, changing, n_changing, on, e);
         if (r == 0 && on)
                 r = list_switch(s, changing, n_changing, true, e);
         if (r > 0) { /* as before: none of them is on */
-                int undone = supervisor_mark(s, changing, n_changing, false, NULL);
+                int undone = changes_mark(s, changing, n_changing, false, NULL);
 
                 r = undone < 0 ? undone : r;
         }
         return r;
 }
 
-int supervisor_enable(Changes *s, char *const *names, size_t n, bool on, EventRefs *ret_refs, Explanation *e) {
+int changes_enable(Changes *s, char *const *names, size_t n, bool on, EventRefs *ret_refs, Explanation *e) {
         _cleanup_free_ Registration **selected = NULL;
         EventRefs refs = { .n = 0 };
         KeptChange change;
@@ -388,13 +389,13 @@ int supervisor_enable(Changes *s, char *const *names, size_t n, bool on, EventRe
         int r;
 
         thread_assert(THREAD_MAIN);
-        r = supervisor_select_with_refs(s->events, names, n, false, &selected, &n_selected, &refs, e);
+        r = events_select_with_refs(s->events, names, n, false, &selected, &n_selected, &refs, e);
         if (r != 0)
                 return r;
         change = (KeptChange){ .subjects = selected, .n_subjects = n_selected, .enabled = &on };
         r = kept_write(s, &change, e);
         if (r == 0) {
-                r = supervisor_switch(s, selected, n_selected, on, e);
+                r = changes_switch(s, selected, n_selected, on, e);
                 if (r > 0) {
                         int restored = kept_restore(s, &change);
 
@@ -409,7 +410,7 @@ int supervisor_enable(Changes *s, char *const *names, size_t n, bool on, EventRe
         return 0;
 }
 
-int supervisor_disable_all(Changes *s) {
+int changes_disable_all(Changes *s) {
         _cleanup_free_ Registration **all = calloc(s->events->n_registrations + 1, sizeof(*all));
         size_t n = 0;
 
@@ -417,5 +418,5 @@ int supervisor_disable_all(Changes *s) {
                 return error_origin(-ENOMEM);
         for (Registration *r = s->events->registrations; r; r = r->next)
                 all[n++] = r;
-        return supervisor_switch(s, all, n, false, NULL);
+        return changes_switch(s, all, n, false, NULL);
 }

@@ -63,7 +63,7 @@ static int disable_parts(Changes *s, Part *parts, size_t n, bool to_heirs) {
         if (!to_heirs)
                 return event_fds_disable(s->readers, list, n);
         r = event_fds_cut_over(s->readers, list, n);
-        supervisor_end_succession(s->events);
+        events_end_succession(s->events);
         return r;
 }
 
@@ -76,13 +76,13 @@ static int let_go(Changes *s, Part *parts, size_t n, bool to_heirs) {
         for (size_t i = 0; i < n; i++)
                 parts[i].registration->pending = PERF_FD_SET_NULL;
         if (r == 0)
-                r = supervisor_publish(s->readers);
+                r = readers_publish(s->readers);
         for (size_t i = 0; i < n; i++)
                 event_fds_close(s->events, &parts[i].gone);
         return r;
 }
 
-int supervisor_retract(Changes *s) {
+int changes_drop_leaving(Changes *s) {
         _cleanup_free_ Part *parts = calloc(s->events->n_registrations + 1, sizeof(*parts));
         size_t n = 0;
         int r = 0;
@@ -146,7 +146,7 @@ static int bring_in(Changes *s, FdDelta *list, size_t n, Explanation *e) {
                         list[i].registration->pending = list[i].more;
                 } else
                         append(&list[i].registration->opened, &list[i].more);
-        r = supervisor_publish(s->readers);
+        r = readers_publish(s->readers);
         if (r == 0)
                 r = enable(s, list, n, e);
         if (r <= 0)
@@ -156,7 +156,7 @@ static int bring_in(Changes *s, FdDelta *list, size_t n, Explanation *e) {
                         list[i].registration->pending = PERF_FD_SET_NULL;
                 else
                         list[i].registration->opened.n -= list[i].more.n;
-        told = supervisor_publish(s->readers);
+        told = readers_publish(s->readers);
         return told < 0 ? told : r;
 }
 
@@ -184,7 +184,7 @@ static int change_over(Changes *s, const FdDelta *list, size_t n) {
         }
         if (n_parts == 0)
                 return 0;
-        r = supervisor_publish(s->readers);
+        r = readers_publish(s->readers);
         return r == 0 ? let_go(s, parts, n_parts, true) : r;
 }
 
@@ -197,7 +197,7 @@ static void give(FdDelta *list, size_t n) {
         }
 }
 
-int supervisor_extend(Changes *s, FdDelta *list, size_t n, Explanation *e) {
+int changes_extend(Changes *s, FdDelta *list, size_t n, Explanation *e) {
         size_t n_more = 0;
         int r;
 
@@ -220,15 +220,15 @@ int supervisor_extend(Changes *s, FdDelta *list, size_t n, Explanation *e) {
         return r;
 }
 
-int supervisor_extend_each(Changes *s, FdDelta *list, size_t n, ExtensionRefused refused, const void *userdata) {
+int changes_extend_each(Changes *s, FdDelta *list, size_t n, ExtensionRefused refused, const void *userdata) {
         Explanation e = EXPLANATION_NULL;
-        int r = supervisor_extend(s, list, n, &e);
+        int r = changes_extend(s, list, n, &e);
 
         if (r <= 0)
                 return r;
         for (size_t i = 0; i < n; i++) {
                 e = EXPLANATION_NULL;
-                r = supervisor_extend(s, &list[i], 1, &e);
+                r = changes_extend(s, &list[i], 1, &e);
                 if (r < 0)
                         return r;
                 if (r == 0)

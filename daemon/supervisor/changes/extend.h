@@ -5,7 +5,7 @@
 
 /*
  * supervisor/changes/extend.c: events that stay, while some of what they observe comes or goes. New fds of registrations, opened by
- * supervisor_open_at() and disabled, move into them and are enabled where these are: all, or none. Streams of the same
+ * events_open_at() and disabled, move into them and are enabled where these are: all, or none. Streams of the same
  * registration that leave do so as the new ones begin to speak. Refused: they stay in the list, disabled, and no reader knows
  * them; what leaves has not left.
  */
@@ -15,9 +15,9 @@ typedef struct FdDelta {
 } FdDelta;
 
 void fd_deltas_deinit(Changes *s, FdDelta *list, size_t n);
-int supervisor_extend(Changes *s, FdDelta *list, size_t n, Explanation *e);
+int changes_extend(Changes *s, FdDelta *list, size_t n, Explanation *e);
 /* All at once or, if that is refused, one by one, and refused() is told of each that is. */
 typedef void (*ExtensionRefused)(const Changes *s, const Registration *r, const Explanation *e, const void *userdata);
-int supervisor_extend_each(Changes *s, FdDelta *list, size_t n, ExtensionRefused refused, const void *userdata);
+int changes_extend_each(Changes *s, FdDelta *list, size_t n, ExtensionRefused refused, const void *userdata);
 /* Streams that leave, of all registrations, end; what they have counted stays in the ledger. Their readers are told. */
-int supervisor_retract(Changes *s);
+int changes_drop_leaving(Changes *s);

@@ -64,7 +64,7 @@ static int find_sight(Changes *s, Following *f, const Registration *g, const Who
                 }
         r = watch_spec(s, spec, e);
         if (r == 0)
-                r = supervisor_find_whoms(s->events, g, &sight->whoms, e);
+                r = events_find_targets(s->events, g, &sight->whoms, e);
         if (r != 0)
                 return r;
         sight->spec = spec;
@@ -145,11 +145,11 @@ static int follow_event(Changes *s, Following *f, Registration *g, Explanation *
         r = find_arrived(g, now, &arrived);
         if (r != 0 || arrived.n == 0)
                 return r;
-        r = supervisor_find_slots(s->events, g, &slots, &n_slots, e);
+        r = events_find_slots(s->events, g, &slots, &n_slots, e);
         if (r == 0)
-                r = supervisor_check_fd_quota(s->events, g, arrived.n * n_slots * g->plan.n_attrs, e);
+                r = events_check_fd_quota(s->events, g, arrived.n * n_slots * g->plan.n_attrs, e);
         if (r == 0)
-                r = supervisor_open_at(s->events, g, g->event->spec.filter, &arrived, slots, n_slots, &f->list[f->n - 1].more, e);
+                r = events_open_at(s->events, g, g->event->spec.filter, &arrived, slots, n_slots, &f->list[f->n - 1].more, e);
         return r;
 }
 
@@ -177,14 +177,14 @@ static int follow_events(Changes *s, Registration *list, bool each, Explanation 
                         *e = why;
         }
         if (r == 0)
-                r = each ? supervisor_extend_each(s, f.list, f.n, say_refused, NULL) : supervisor_extend(s, f.list, f.n, e);
+                r = each ? changes_extend_each(s, f.list, f.n, say_refused, NULL) : changes_extend(s, f.list, f.n, e);
         if (r == 0)
-                r = supervisor_retract(s); /* of events that nothing has come to, or that were refused it */
+                r = changes_drop_leaving(s); /* of events that nothing has come to, or that were refused it */
         following_deinit(s, &f);
         return r;
 }
 
-int supervisor_on_cgroups(void *userdata) {
+int changes_on_cgroups(void *userdata) {
         Changes *s = userdata;
         bool changed = false;
         int r = cgroup_watch_dispatch(s->cgroup_watch, &changed);
@@ -211,7 +211,7 @@ static int start_watch(Changes *s, Explanation *e) {
 }
 
 /* What came between the opening and the first watch is found by looking once more. */
-int supervisor_follow_cgroups(Changes *s, Registration *list, Explanation *e) {
+int changes_follow_cgroups(Changes *s, Registration *list, Explanation *e) {
         bool any = false;
         int r;
 
@@ -234,12 +234,12 @@ static const Strings *names_of(const EventSpec *spec, CgroupNaming naming) {
         return naming == CGROUP_BY_PATH ? &spec->cgroups : naming == CGROUP_BY_CONTAINER ? &spec->containers : &spec->units;
 }
 
-void supervisor_unfollow_cgroups(Changes *s) {
+void changes_unfollow_cgroups(Changes *s) {
         operations_unlisten(s->operations, CHANGE_CGROUPS);
         s->cgroup_watch = cgroup_watch_close(s->cgroup_watch);
 }
 
-void supervisor_unfollow_event(Changes *s, const Registration *g) {
+void changes_unfollow_event(Changes *s, const Registration *g) {
         static const CgroupNaming namings[] = { CGROUP_BY_PATH, CGROUP_BY_CONTAINER, CGROUP_BY_UNIT };
         bool any = false;
 
@@ -248,7 +248,7 @@ void supervisor_unfollow_event(Changes *s, const Registration *g) {
         for (const Registration *o = s->events->registrations; o && !any; o = o->next)
                 any = o != g && o->is_followed;
         if (!any)
-                supervisor_unfollow_cgroups(s);
+                changes_unfollow_cgroups(s);
         for (size_t k = 0; s->cgroup_watch && g->is_followed && k < ARRAY_SIZE(namings); k++) {
                 const Strings *names = names_of(&g->event->spec, namings[k]);
 

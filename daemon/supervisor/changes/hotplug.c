@@ -57,14 +57,14 @@ static int stop_reader(Changes *s, uint32_t slot) {
                 return error_origin(-ENOMEM);
         for (uint32_t i = 0; i < s->readers->n_cpus; i++)
                 each[i].kind = i == slot ? READER_STOP : READER_SWITCH;
-        return supervisor_order_each(s->readers, each);
+        return readers_command_each(s->readers, each);
 }
 
 static int retract_slot(Changes *s, uint32_t slot) {
         for (Registration *g = s->events->registrations; g; g = g->next)
                 for (size_t i = 0; i < g->opened.n; i++)
                         g->opened.fds[i].leaves = g->opened.fds[i].slot == slot;
-        return supervisor_retract(s);
+        return changes_drop_leaving(s);
 }
 
 /* What a cut would find now that nothing moves: all counts are in what closed fds have counted. */
@@ -98,34 +98,34 @@ static int join_reader(Changes *s, uint32_t slot) {
 
         while (r == 0 && !reader_join_within(&s->readers->by_slot[slot], JOIN_LOOK)) {
                 if (patience_is_over(s->readers, &p, JOIN_MOST)) {
-                        supervisor_set_stalled(s->readers, slot);
+                        readers_set_stalled(s->readers, slot);
                         return 0;
                 }
-                r = supervisor_wait_slice(s->readers, &p, -1);
+                r = readers_wait_slice(s->readers, &p, -1);
         }
         return r;
 }
 
 /* Its reader has nothing left to do: all that it pushed is before what the dispatcher is asked here. */
 static int forget_cpu(Changes *s, uint32_t slot) {
-        int r = supervisor_ask_pipe(s->readers, DISPATCHER_PIPE_OFF, slot);
+        int r = readers_ask_pipe(s->readers, DISPATCHER_PIPE_OFF, slot);
 
         if (r == 0)
                 r = join_reader(s, slot);
         if (r < 0 || reader_is_stalled(&s->readers->answering.readers[slot]))
                 return r;
         s->readers->online[slot] = false;
-        supervisor_list_carriers(s->readers);
+        readers_list_carriers(s->readers);
         r = retract_slot(s, slot);
         settle_slot(s, slot);
-        supervisor_close_ring(s->readers, slot);
+        readers_close_ring(s->readers, slot);
         reader_renew(&s->readers->by_slot[slot]);
         snapshot_unref(s->readers->answering.readers[slot].snapshot);
         s->readers->answering.readers[slot] = (Answering){ .sequence = 0 };
         return r;
 }
 
-/* While its reader does not answer all of this waits for that: supervisor_end_reader(). */
+/* While its reader does not answer all of this waits for that: changes_end_reader(). */
 static int cpu_gone(Changes *s, uint32_t slot) {
         Answering *a = &s->readers->answering.readers[slot];
         int r = reader_is_stalled(a) ? 0 : disable_slot(s, slot);
@@ -157,11 +157,11 @@ static int open_event_on(Changes *s, Registration *g, uint32_t slot, PerfFdSet *
 
         if (g->event->external)
                 return 0;
-        r = supervisor_find_slots(s->events, g, &slots, &n_slots, &e);
+        r = events_find_slots(s->events, g, &slots, &n_slots, &e);
         for (size_t i = 0; r == 0 && i < n_slots; i++)
                 wanted |= slots[i] == slot;
         if (r == 0 && wanted)
-                r = supervisor_open_on(s->events, g, g->event->spec.filter, &slot, 1, ret, &e);
+                r = events_open_on(s->events, g, g->event->spec.filter, &slot, 1, ret, &e);
         if (r > 0 && r != REFUSED_NOT_FOUND) /* there is nobody any more whom it could observe, or not on this CPU */
                 say_refused(s, g, &e, &slot);
         return r < 0 ? r : 0;
@@ -180,7 +180,7 @@ static int extend_events(Changes *s, uint32_t slot) {
                 n += list[n].more.n > 0;
         }
         if (r == 0)
-                r = supervisor_extend_each(s, list, n, say_refused, &slot);
+                r = changes_extend_each(s, list, n, say_refused, &slot);
         fd_deltas_deinit(s, list, n);
         return r;
 }
@@ -192,12 +192,12 @@ static int observe_cpu(Changes *s, uint32_t slot) {
         int r;
 
         fd_reserve_enter();
-        r = supervisor_open_ring(s->readers, slot, &e);
+        r = readers_open_ring(s->readers, slot, &e);
         fd_reserve_leave();
         if (r == 0)
-                r = supervisor_start_reader(s->readers, slot, &e);
+                r = readers_start_one(s->readers, slot, &e);
         if (r != 0) {
-                supervisor_close_ring(s->readers, slot);
+                readers_close_ring(s->readers, slot);
                 if (r > 0)
                         log_print_with(LOG_WARNING, MESSAGE_CPU_NOT_OBSERVED,
                                        LOG_FIELDS({ "CPU", LOG_NUMBER(s->readers->cpus[slot]) }, { "REASON", e.reason }),
@@ -205,12 +205,12 @@ static int observe_cpu(Changes *s, uint32_t slot) {
                 return r < 0 ? r : 0;
         }
         s->readers->online[slot] = true;
-        supervisor_find_idle(s->readers, slot);
-        supervisor_list_carriers(s->readers);
-        r = supervisor_ask_pipe(s->readers, DISPATCHER_PIPE_ON, slot);
+        readers_find_idle(s->readers, slot);
+        readers_list_carriers(s->readers);
+        r = readers_ask_pipe(s->readers, DISPATCHER_PIPE_ON, slot);
         if (r == 0)
-                r = supervisor_publish(s->readers);
-        carrier.n = supervisor_list_carrier(s->readers, slot, streams);
+                r = readers_publish(s->readers);
+        carrier.n = readers_list_carrier(s->readers, slot, streams);
         if (r == 0 && s->readers->active)
                 r = event_fds_enable(s->readers, (PerfFdSet *const[]){ &carrier }, 1, "the ring's carrier", &e);
         if (r > 0) {
@@ -221,7 +221,7 @@ static int observe_cpu(Changes *s, uint32_t slot) {
         }
         s->readers->knows_tasks = false; /* who has run there meanwhile was not noticed */
         if (r == 0 && s->readers->wants_tasks)
-                r = supervisor_learn_tasks(s->readers);
+                r = readers_learn_tasks(s->readers);
         return r == 0 ? extend_events(s, slot) : r;
 }
 
@@ -309,7 +309,7 @@ static int compare_cpus(Changes *s) {
         return r < 0 ? r : 0;
 }
 
-int supervisor_end_reader(Changes *s, uint32_t slot) {
+int changes_end_reader(Changes *s, uint32_t slot) {
         Answering *a = &s->readers->answering.readers[slot];
         int r = a->kind == READER_STOP ? forget_cpu(s, slot) : cpu_gone(s, slot);
 
@@ -325,7 +325,7 @@ static uint32_t slot_of_cpu(const Changes *s, uint32_t cpu) {
 }
 
 /* A CPU that went and is back already lost its events meanwhile: the words count, not only how it is now. */
-int supervisor_on_hotplug(void *userdata) {
+int changes_on_hotplug(void *userdata) {
         Changes *s = userdata;
         bool online;
         uint32_t cpu, slot;
@@ -341,7 +341,7 @@ int supervisor_on_hotplug(void *userdata) {
         return r < 0 ? r : compare_cpus(s);
 }
 
-int supervisor_follow_cpus(Changes *s) {
+int changes_follow_cpus(Changes *s) {
         int r = hotplug_open(&s->hotplug_fd);
 
         if (r < 0) {

@@ -88,7 +88,7 @@ static int put_events(const Changes *s, const KeptChange *change, Perfd__V1__Add
 }
 
 static size_t count_events(const Changes *s, const KeptChange *change) {
-        size_t n = s->events->n_registrations + supervisor_count_pending(s->events);
+        size_t n = s->events->n_registrations + events_count_pending(s->events);
 
         for (const Registration *g = change->added; g; g = g->next)
                 n++;

@@ -21,7 +21,7 @@ static size_t collect(const Changes *s, uint32_t slot, bool on, PerfFd *list) {
                 for (size_t i = 0; i < g->opened.n && g->enabled == on; i++)
                         if (g->opened.fds[i].slot == slot)
                                 list[n++] = g->opened.fds[i];
-        return s->readers->active == on ? n + supervisor_list_carrier(s->readers, slot, list + n) : n;
+        return s->readers->active == on ? n + readers_list_carrier(s->readers, slot, list + n) : n;
 }
 
 static int switch_slot(Changes *s, uint32_t slot, bool on) {
@@ -61,7 +61,7 @@ static void doubt_counts(Changes *s, uint32_t slot) {
 /* Its CPU went, and if that is back by now, nobody has seen what was there since. */
 static int end_reader(Changes *s, uint32_t slot) {
         unsigned n_missed = s->readers->answering.readers[slot].n_missed;
-        int r = supervisor_end_reader(s, slot);
+        int r = changes_end_reader(s, slot);
 
         if (r == 0 && (n_missed > 0 || s->readers->online[slot]))
                 doubt_counts(s, slot);
@@ -70,9 +70,11 @@ static int end_reader(Changes *s, uint32_t slot) {
 
 /* Streams that began meanwhile begin here on its CPU: what it has read before was from before them, or nobody knows. */
 static int take_missed_cut(Changes *s, uint32_t slot) {
-        int r = supervisor_cut(s->readers);
+        int r = readers_cut(s->readers);
 
-        return r < 0 || reader_is_stalled(&s->readers->answering.readers[slot]) ? r : supervisor_tell_pipe(s->readers, DISPATCHER_PIPE_CUT, slot);
+        return r < 0 || reader_is_stalled(&s->readers->answering.readers[slot])
+                       ? r
+                       : readers_tell_pipe(s->readers, DISPATCHER_PIPE_CUT, slot);
 }
 
 static int catch_up(Changes *s, uint32_t slot) {
@@ -82,7 +84,7 @@ static int catch_up(Changes *s, uint32_t slot) {
         log_print_with(LOG_NOTICE, MESSAGE_READER_ANSWERS, LOG_FIELDS({ "CPU", LOG_NUMBER(s->readers->cpus[slot]) }),
                        "the reader of CPU %u responds again, after %llu s; it missed %u changes", s->readers->cpus[slot],
                        (unsigned long long)((clock_now(CLOCK_MONOTONIC) - a->stalled_since) / NSEC_PER_SEC), a->n_missed);
-        r = supervisor_ask_pipe(s->readers, DISPATCHER_PIPE_ON, slot);
+        r = readers_ask_pipe(s->readers, DISPATCHER_PIPE_ON, slot);
         if (r < 0)
                 return r;
         a->stalled_since = 0;
@@ -90,13 +92,13 @@ static int catch_up(Changes *s, uint32_t slot) {
         if (a->kind == READER_STOP || a->has_left)
                 return end_reader(s, slot);
         if (a->n_missed > 0) {
-                r = supervisor_publish(s->readers);
+                r = readers_publish(s->readers);
                 if (r == 0)
                         r = switch_slot(s, slot, false);
                 if (r == 0)
                         r = switch_slot(s, slot, true);
                 if (r == 0 && a->owes_retire)
-                        r = supervisor_order(s->readers, READER_RETIRE, NULL);
+                        r = readers_command(s->readers, READER_RETIRE, NULL);
                 doubt_counts(s, slot);
         }
         if (!reader_is_stalled(a))
@@ -112,7 +114,7 @@ static bool goes_on(const Changes *s, uint32_t slot) {
                (a->kind != READER_STOP || reader_is_at_end(&s->readers->by_slot[slot]));
 }
 
-int supervisor_on_answers(void *userdata) {
+int changes_on_answers(void *userdata) {
         Changes *s = userdata;
         int r = 0;
 
@@ -121,6 +123,6 @@ int supervisor_on_answers(void *userdata) {
                         r = catch_up(s, slot);
         if (s->readers->answering.n == 0)
                 must(sd_event_source_set_io_events(s->readers->answering.source, 0));
-        supervisor_release_deferred(s->readers);
+        readers_release_deferred(s->readers);
         return r;
 }

@@ -103,7 +103,7 @@ static int prepare(Changes *s, Registration *g, const EventSpec *wanted, Replace
                 planned.plan = p->plan;
         }
         if (r == 0 && p->needs_fds)
-                r = supervisor_open(s->events, &planned, wanted->filter, &p->opened, e);
+                r = events_open(s->events, &planned, wanted->filter, &p->opened, e);
         return r;
 }
 
@@ -150,7 +150,7 @@ static int retire(Changes *s, const Replacement *list, size_t n, bool is_replace
         n_pending = list_pending(list, n, false, pending);
         error = is_replaced ? event_fds_cut_over(s->readers, pending, n_pending) : event_fds_disable(s->readers, pending, n_pending);
         if (is_replaced)
-                supervisor_end_succession(s->events);
+                events_end_succession(s->events);
         for (size_t i = 0; i < n && error == 0; i++)
                 error = registration_keep_counts(s->events, list[i].registration, &list[i].registration->pending, true);
         if (error != 0)
@@ -159,12 +159,12 @@ static int retire(Changes *s, const Replacement *list, size_t n, bool is_replace
                 old[i] = list[i].registration->pending;
                 list[i].registration->pending = PERF_FD_SET_NULL;
         }
-        error = supervisor_publish(s->readers);
+        error = readers_publish(s->readers);
         if (error != 0)
                 return error;
         for (size_t i = 0; i < n; i++) {
                 event_fds_close(s->events, &old[i]);
-                supervisor_defer(s->readers, release_layout, list[i].registration->pending_layout); /* nobody reads its records any more */
+                readers_defer(s->readers, release_layout, list[i].registration->pending_layout); /* nobody reads its records any more */
                 list[i].registration->pending_layout = NULL;
         }
         return 0;
@@ -183,7 +183,7 @@ static int make(Changes *s, Replacement *list, size_t n, Explanation *e) {
                 list[i].opened = PERF_FD_SET_NULL;
                 list[i].registration->pending_layout = TAKE_PTR(list[i].layout);
         }
-        error = supervisor_publish(s->readers);
+        error = readers_publish(s->readers);
         for (size_t i = 0; i < n && error == 0; i++)
                 error = event_fds_follow_exec(&list[i].registration->pending, &list[i].registration->opened);
         if (error != 0)
@@ -225,7 +225,7 @@ static void take(Replacement *p) {
                 take_rate(p);
 }
 
-int supervisor_replace(Changes *s, Replacement *list, size_t n, Explanation *e) {
+int changes_replace(Changes *s, Replacement *list, size_t n, Explanation *e) {
         bool needs_fds = false;
         int error;
 
@@ -238,10 +238,10 @@ int supervisor_replace(Changes *s, Replacement *list, size_t n, Explanation *e) 
         for (size_t i = 0; i < n && error == 0; i++) {
                 take(&list[i]);
                 if (list[i].has_rate) /* before the first sample with the new period */
-                        error = supervisor_describe_event(s->subscriptions, list[i].registration);
+                        error = subscriptions_describe_event(s->subscriptions, list[i].registration);
         }
         if (error == 0 && needs_fds)
-                error = supervisor_publish(s->readers);
+                error = readers_publish(s->readers);
         if (error == 0 && needs_fds)
                 error = retire(s, list, n, true);
         return error;
@@ -252,7 +252,7 @@ int supervisor_replace(Changes *s, Replacement *list, size_t n, Explanation *e) 
 static int find_one(const Changes *s, const char *name, const char *what, Registration **ret, Explanation *e) {
         _cleanup_free_ Registration **selected = NULL;
         size_t n;
-        int error = supervisor_select(s->events, (char *const[]){ (char *)name }, 1, &selected, &n, e);
+        int error = events_select(s->events, (char *const[]){ (char *)name }, 1, &selected, &n, e);
 
         if (error != 0)
                 return error;
@@ -272,7 +272,7 @@ static int replace_one(Changes *s, Registration *g, const EventSpec *wanted, Exp
         if (error == 0)
                 error = kept_write(s, &change, e);
         if (error == 0) {
-                error = supervisor_replace(s, &p, 1, e);
+                error = changes_replace(s, &p, 1, e);
                 if (error > 0) {
                         int restored = kept_restore(s, &change);
 
@@ -283,7 +283,7 @@ static int replace_one(Changes *s, Registration *g, const EventSpec *wanted, Exp
         return error;
 }
 
-int supervisor_set_filter(Changes *s, const char *name, const char *filter, Explanation *e) {
+int changes_set_filter(Changes *s, const char *name, const char *filter, Explanation *e) {
         EventSpec wanted;
         Registration *g = NULL;
         int error;
@@ -300,7 +300,7 @@ int supervisor_set_filter(Changes *s, const char *name, const char *filter, Expl
         return replace_one(s, g, &wanted, e);
 }
 
-int supervisor_set_period(Changes *s, const char *name, uint64_t period, uint64_t frequency, Explanation *e) {
+int changes_set_period(Changes *s, const char *name, uint64_t period, uint64_t frequency, Explanation *e) {
         EventSpec wanted;
         Registration *g = NULL;
         int error;

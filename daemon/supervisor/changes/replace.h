@@ -20,4 +20,4 @@ typedef struct Replacement {
 int replacement_prepare(Changes *s, Registration *r, const EventSpec *wanted, Replacement *ret, Explanation *e);
 void replacement_deinit(Changes *s, Replacement *p);
 /* All of them speak in the place of what is open, or, refused, none of them. Their contents move. */
-int supervisor_replace(Changes *s, Replacement *list, size_t n, Explanation *e);
+int changes_replace(Changes *s, Replacement *list, size_t n, Explanation *e);

@@ -47,7 +47,7 @@ static int open_new_ring(Changes *s, Resizing *z, uint32_t slot, Explanation *e)
         ReaderRing *ring = &z->rings[slot];
         int r;
 
-        r = supervisor_open_carrier(s->readers, slot, &z->carriers[slot], &ring->carrier_read_format, e);
+        r = readers_open_carrier(s->readers, slot, &z->carriers[slot], &ring->carrier_read_format, e);
         if (r == OPEN_E_OFFLINE)
                 return refuse(e, REFUSED_UNSUPPORTED, "kernel", "CPU %u went offline while its ring buffer was replaced: try again",
                               s->readers->cpus[slot]);
@@ -97,10 +97,10 @@ static void close_replacements(Changes *s) {
 
 /* Of every event, disabled, into the new rings: all that can be refused. */
 static int open_replacements(Changes *s, Explanation *e) {
-        int r = supervisor_check_room(s->events, s->events->registrations, e);
+        int r = events_check_room(s->events, s->events->registrations, e);
 
         for (Registration *g = s->events->registrations; g && r == 0; g = g->next)
-                r = supervisor_open(s->events, g, g->event->spec.filter, &g->pending, e);
+                r = events_open(s->events, g, g->event->spec.filter, &g->pending, e);
         for (Registration *g = s->events->registrations; g && r == 0; g = g->next)
                 event_fds_set_successor(&g->pending, true);
         if (r != 0)
@@ -118,7 +118,7 @@ static int change_readers(Changes *s, Resizing *z) {
         for (size_t slot = 0; slot < s->readers->n_cpus; slot++)
                 each[slot] = (ReaderCommand){ .kind = READER_RING, .ring = &z->rings[slot], .on = s->readers->active,
                                            .ret_error = &errors[slot] };
-        r = supervisor_order_each(s->readers, each);
+        r = readers_command_each(s->readers, each);
         for (size_t slot = 0; slot < s->readers->n_cpus && r == 0; slot++)
                 r = errors[slot];
         return r;
@@ -152,7 +152,7 @@ static int switch_pending(Changes *s, bool on, Explanation *e) {
         if (on)
                 return event_fds_enable(s->readers, list, n, "one of the events", e);
         r = event_fds_cut_over(s->readers, list, n);
-        supervisor_end_succession(s->events);
+        events_end_succession(s->events);
         return r;
 }
 
@@ -177,7 +177,7 @@ static int forget_replaced(Changes *s) {
                 old[n++] = g->pending;
                 g->pending = PERF_FD_SET_NULL;
         }
-        r = supervisor_publish(s->readers);
+        r = readers_publish(s->readers);
         for (size_t i = 0; i < n; i++)
                 event_fds_close(s->events, &old[i]);
         return r;
@@ -185,7 +185,7 @@ static int forget_replaced(Changes *s) {
 
 /* Every replacement is heard, on standby; enabled; and speaks in the place of what it replaces, which goes. */
 static int change_events(Changes *s) {
-        int r = supervisor_publish(s->readers);
+        int r = readers_publish(s->readers);
 
         if (r == 0)
                 r = switch_pending(s, true, NULL);
@@ -193,7 +193,7 @@ static int change_events(Changes *s) {
                 return -EIO; /* the same event was enabled a moment ago */
         if (r == 0) {
                 swap_opened(s);
-                r = supervisor_publish(s->readers);
+                r = readers_publish(s->readers);
         }
         if (r == 0)
                 r = switch_pending(s, false, NULL);
@@ -211,20 +211,20 @@ static void keep_side_losses(Changes *s, const Resizing *z) {
         }
 }
 
-int supervisor_resize_rings(Changes *s, size_t size, Explanation *e) {
+int changes_resize_rings(Changes *s, size_t size, Explanation *e) {
         uint32_t watermark = s->readers->attr.watermark;
         Resizing *z;
         int r;
 
         thread_assert(THREAD_MAIN);
-        r = supervisor_refuse_stalled(s->readers, "another size of the ring buffers", e);
+        r = readers_refuse_stalled(s->readers, "another size of the ring buffers", e);
         if (r != 0)
                 return r;
-        if (supervisor_reads_remotely(s->readers)) /* it would not see at which place of both rings the change is */
+        if (readers_read_remotely(s->readers)) /* it would not see at which place of both rings the change is */
                 return refuse(e, REFUSED_UNSUPPORTED, "needs-restart", "rings.size can change without a restart only if each CPU "
                         "has a reader of its own, and readers.cpus does not name all CPUs: restart perfd, or leave the size at "
                         "%zu", (size_t)s->settings->config->ring_size);
-        r = ring_limits_check(supervisor_count_online(s->readers), size + s->settings->config->ring_size, e); /* both, for a moment */
+        r = ring_limits_check(readers_count_online(s->readers), size + s->settings->config->ring_size, e); /* both, for a moment */
         if (r != 0)
                 return r;
         z = calloc(1, sizeof(*z));
@@ -236,14 +236,14 @@ int supervisor_resize_rings(Changes *s, size_t size, Explanation *e) {
         if (r == 0) {
                 swap_carriers(s, z);
                 r = open_replacements(s, e);
-                if (r == 0 && (r = supervisor_refuse_stalled(s->readers, "another size of the ring buffers", e)) != 0)
+                if (r == 0 && (r = readers_refuse_stalled(s->readers, "another size of the ring buffers", e)) != 0)
                         close_replacements(s);
                 if (r != 0)
                         swap_carriers(s, z);
         }
         if (r != 0) {
                 s->readers->attr.watermark = watermark;
-                supervisor_defer(s->readers, resizing_release, z);
+                readers_defer(s->readers, resizing_release, z);
                 return r;
         }
         r = change_readers(s, z);
@@ -252,12 +252,12 @@ int supervisor_resize_rings(Changes *s, size_t size, Explanation *e) {
         if (r == 0)
                 r = lead_migrations(s);
         if (r == 0)
-                r = supervisor_order(s->readers, READER_RETIRE, NULL);
+                r = readers_command(s->readers, READER_RETIRE, NULL);
         if (r == 0) {
                 keep_side_losses(s, z);
-                supervisor_list_carriers(s->readers);
+                readers_list_carriers(s->readers);
                 log_print(LOG_INFO, MESSAGE_RINGS_RESIZED, "the ring buffers now have %zu KiB", size / 1024);
         }
-        supervisor_defer(s->readers, resizing_release, z);
+        readers_defer(s->readers, resizing_release, z);
         return r;
 }

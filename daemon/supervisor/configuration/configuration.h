@@ -19,16 +19,18 @@ typedef struct Configuration {
 
 
 /* supervisor/configuration/validate.c: a YAML text against this host: everything is opened once, disabled, and closed. 0, REFUSED_INVALID or _CANCELLED, negative. */
-int supervisor_validate(Configuration *s, const ConfigText *texts, size_t n, ConfigDiagnostics *m);
+int configuration_validate(Configuration *s, const ConfigText *texts, size_t n, ConfigDiagnostics *m);
 /* supervisor/configuration/reload.c: from what is configured to another configuration, all of it or, refused, nothing. */
-int supervisor_apply_config(Configuration *s, Explanation *e); /* the one that it was started with */
-int supervisor_reload(Configuration *s, Perfd__V1__ReloadReply *ret, Explanation *e);
+int configuration_apply_initial(Configuration *s, Explanation *e); /* the one that it was started with */
+int configuration_reload(Configuration *s, Perfd__V1__ReloadReply *ret, Explanation *e);
 /*
  * A text as the configuration until the next reload; `path` is for messages. may_wait: what cannot be opened now is pending,
  * and refuses nothing.
  */
-int supervisor_apply(Configuration *s, const char *yaml, const char *path, bool may_wait, Perfd__V1__ReloadReply *ret, Explanation *e);
+int configuration_apply(Configuration *s, const char *yaml, const char *path, bool may_wait,
+                        Perfd__V1__ReloadReply *ret, Explanation *e);
 /* What that would do. The reply's strings and arrays are malloc'ed, for free_unpacked(), also when it fails. */
-int supervisor_plan(Configuration *s, const char *yaml, const char *path, bool may_wait, Perfd__V1__PlanReply *ret, Explanation *e);
+int configuration_plan(Configuration *s, const char *yaml, const char *path, bool may_wait, Perfd__V1__PlanReply *ret,
+                       Explanation *e);
 /* Those of the configuration that holds now which perfd was started without, and that a restart would let hold. -ENOMEM */
-int supervisor_add_restart_settings(const Configuration *s, Perfd__V1__ReloadReply *ret);
+int configuration_add_restart_settings(const Configuration *s, Perfd__V1__ReloadReply *ret);

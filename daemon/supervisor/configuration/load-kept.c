@@ -50,11 +50,11 @@ static int load_file(Configuration *s, const uint8_t *bytes, size_t n) {
         perfd__v1__add_request__free_unpacked(q, NULL);
         if (r < 0)
                 return r;
-        supervisor_set_pending(s->events, list, false);
-        return supervisor_retry_kept(s);
+        events_set_pending(s->events, list, false);
+        return configuration_retry_kept(s);
 }
 
-int supervisor_load_kept(Configuration *s) {
+int configuration_load_kept(Configuration *s) {
         _cleanup_free_ uint8_t *bytes = NULL;
         Explanation e = EXPLANATION_NULL;
         size_t n = 0;
@@ -78,7 +78,7 @@ int supervisor_load_kept(Configuration *s) {
         return s->changes->state_unusable ? 0 : error_origin(-ENOMEM);
 }
 
-void supervisor_free_kept(Configuration *s) {
+void configuration_free_kept(Configuration *s) {
         free(s->changes->state_path);
         free(s->changes->state_unusable);
 }

@@ -4,5 +4,5 @@
 #include "daemon/supervisor/configuration/configuration.h"
 
 /* Once, behind the configuration's events. What cannot be read or added is said on the log. Negative: memory. */
-int supervisor_load_kept(Configuration *s);
-void supervisor_free_kept(Configuration *s);
+int configuration_load_kept(Configuration *s);
+void configuration_free_kept(Configuration *s);

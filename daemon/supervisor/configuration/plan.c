@@ -83,7 +83,7 @@ static int plan_added(const Configuration *s, const Reload *w, Perfd__V1__PlanRe
         int r = 0;
 
         for (const Registration *g = w->added; g && r == 0; g = g->next) {
-                const Registration *running = supervisor_find(s->events, g->event->spec.name);
+                const Registration *running = events_find(s->events, g->event->spec.name);
 
                 r = planned_new(running ? changed : added, running, &g->event->spec, running != NULL);
         }
@@ -258,7 +258,7 @@ static int try_change(Configuration *s, Tried *one, Explanation *e) {
         int r = 0;
 
         if (!fresh->event->external)
-                r = supervisor_wait_for_trial_room(s->events, fresh->event->spec.name, fresh->plan.n_attrs, e);
+                r = events_wait_for_trial_room(s->events, fresh->event->spec.name, fresh->plan.n_attrs, e);
         if (r == 0)
                 r = reload_find(s, fresh, &running, &kind, e);
         if (r != 0 || kind != RELOAD_CHANGE)
@@ -274,7 +274,7 @@ static int try_change(Configuration *s, Tried *one, Explanation *e) {
 static int try_new(Configuration *s, Trial *t, Tried *one, Explanation *e) {
         const Registration *fresh = one->fresh;
         const uint64_t key = index_key_of_name(fresh->event->spec.name);
-        int r = supervisor_open_list(s->events, &one->fresh, e);
+        int r = events_open_list(s->events, &one->fresh, e);
 
         one->as_new = true;
         if (!one->fresh) /* left out: it is free to be named again */
@@ -365,11 +365,12 @@ static int plan_all(Configuration *s, const Config *c, const Reload *w, Perfd__V
         return r == 0 ? add_settings(s->settings->config, c, false, &ret->settings, &ret->n_settings) : r;
 }
 
-int supervisor_add_restart_settings(const Configuration *s, Perfd__V1__ReloadReply *ret) {
+int configuration_add_restart_settings(const Configuration *s, Perfd__V1__ReloadReply *ret) {
         return add_settings(s->settings->started_with, s->settings->config, true, &ret->settings, &ret->n_settings);
 }
 
-int supervisor_plan(Configuration *s, const char *yaml, const char *path, bool may_wait, Perfd__V1__PlanReply *ret, Explanation *e) {
+int configuration_plan(Configuration *s, const char *yaml, const char *path, bool may_wait, Perfd__V1__PlanReply *ret,
+                       Explanation *e) {
         _cleanup_(config_unrefp) Config *c = NULL;
         Trial trial = { .names = INDEX_NULL, .may_wait = may_wait };
         Reload w = { .end = &w.added, .may_wait = may_wait };

@@ -33,7 +33,7 @@ static bool can_become(const EventSpec *a, const EventSpec *b) {
 }
 
 int reload_find(const Configuration *s, const Registration *fresh, Registration **ret_running, ReloadKind *ret, Explanation *e) {
-        Registration *running = supervisor_find(s->events, fresh->event->spec.name);
+        Registration *running = events_find(s->events, fresh->event->spec.name);
         const EventSpec *spec = &fresh->event->spec;
 
         *ret_running = running;
@@ -81,7 +81,7 @@ static int reload_add(Configuration *s, Reload *w, Registration *g, Explanation 
                 r = refuse(e, REFUSED_EXHAUSTED, "too-many-events", "there are more than %d events, the limit of a "
                         "daemon", MAX_EVENTS);
         else if (!operations_is_trial(s->operations))
-                r = supervisor_open_list(s->events, &g, e);
+                r = events_open_list(s->events, &g, e);
         if (r != 0 || !g) { /* refused, or left out */
                 registration_free(s->events, g);
                 return r;
@@ -110,7 +110,7 @@ int reload_resolve(Configuration *s, const Config *c, const ConfigEvent *from, R
         _cleanup_(event_spec_deinit) EventSpec spec = EVENT_SPEC_NULL;
         int r = spec_from_config(c, from, &spec);
 
-        return r == 0 ? supervisor_resolve(s->resolver, &spec, ret, e) : r;
+        return r == 0 ? resolver_resolve(s->resolver, &spec, ret, e) : r;
 }
 
 static int reload_prepare_event(Configuration *s, const Config *c, const ConfigEvent *from, Reload *w, Explanation *e) {
@@ -142,7 +142,7 @@ static void reload_forget(Configuration *s, Reload *w, const Reload *before) {
 
 /* It runs as it is configured, though what it was found by is gone: a file that was replaced, a module that is in use. */
 static bool reload_keeps_running(Configuration *s, Reload *w, const EventSpec *spec) {
-        Registration *running = supervisor_find(s->events, spec->name);
+        Registration *running = events_find(s->events, spec->name);
         EventSpec as_opened = *spec;
 
         if (!running || !running->event->spec.configured || running->is_planned)

@@ -30,16 +30,16 @@ static int reload_commit(Configuration *s, Reload *w, Explanation *e) {
         Registration *added = TAKE_PTR(w->added);
         int r;
 
-        r = added ? supervisor_register(s->changes, added, w->n_added, e) : 0;
+        r = added ? changes_register(s->changes, added, w->n_added, e) : 0;
         if (r != 0)
                 return r;
-        r = supervisor_replace(s->changes, w->replacements, w->n_replacements, e);
+        r = changes_replace(s->changes, w->replacements, w->n_replacements, e);
         if (r > 0 && added) {
-                int undone = supervisor_unregister(s->changes, added, w->n_added);
+                int undone = changes_unregister(s->changes, added, w->n_added);
 
                 r = undone < 0 ? undone : r;
         }
-        return r == 0 && w->n_removed > 0 ? supervisor_remove_selected(s->changes, w->removed, w->n_removed, e) : r;
+        return r == 0 && w->n_removed > 0 ? changes_remove_selected(s->changes, w->removed, w->n_removed, e) : r;
 }
 
 /*
@@ -69,7 +69,7 @@ static uint32_t reload_count_changed(const Configuration *s, const Reload *w) {
         uint32_t n = 0;
 
         for (const Registration *g = w->added; g; g = g->next)
-                n += supervisor_find(s->events, g->event->spec.name) != NULL;
+                n += events_find(s->events, g->event->spec.name) != NULL;
         return n;
 }
 
@@ -93,23 +93,23 @@ static int change_events(Configuration *s, Config *c, bool may_wait, Perfd__V1__
                 config_unref(before);
                 for (const PendingEvent *p = w.pending; p; p = p->next)
                         pending_log(p);
-                supervisor_set_pending(s->events, TAKE_PTR(w.pending), true);
-                r = supervisor_update_memory(s->subscriptions);
+                events_set_pending(s->events, TAKE_PTR(w.pending), true);
+                r = subscriptions_update_memory(s->subscriptions);
         }
         reload_deinit(s, &w);
         return r;
 }
 
 /* The rings first: what of the events is refused then leaves the rings as they were, too. */
-static int supervisor_change_config(Configuration *s, Config *c, bool may_wait, Perfd__V1__ReloadReply *ret, Explanation *e) {
+static int configuration_change_config(Configuration *s, Config *c, bool may_wait, Perfd__V1__ReloadReply *ret, Explanation *e) {
         size_t before = s->settings->config->ring_size, after = c->ring_size;
-        int r = after != before ? supervisor_resize_rings(s->changes, after, e) : 0;
+        int r = after != before ? changes_resize_rings(s->changes, after, e) : 0;
 
         if (r != 0)
                 return r;
         r = change_events(s, c, may_wait, ret, e);
         if (r > 0 && after != before) {
-                int undone = supervisor_resize_rings(s->changes, before, NULL);
+                int undone = changes_resize_rings(s->changes, before, NULL);
 
                 if (undone > 0)
                         log_print(LOG_ERR, MESSAGE_RINGS_RESIZED, "the ring buffers keep their new size: the old one is now "
@@ -118,10 +118,10 @@ static int supervisor_change_config(Configuration *s, Config *c, bool may_wait, 
         }
         if (r == 0) {
                 operations_set_final(s->operations); /* what cannot be opened stays pending; what the change is about has been done */
-                r = supervisor_retry_kept(s);
+                r = configuration_retry_kept(s);
         }
         if (r == 0) {
-                ret->pending = (uint32_t)supervisor_count_pending(s->events);
+                ret->pending = (uint32_t)events_count_pending(s->events);
                 ret->ring_size = after != before ? after : 0;
         }
         return r;
@@ -136,13 +136,13 @@ static int add_one_by_one(Configuration *s) {
                 pending_free_list(list);
                 return r;
         }
-        supervisor_set_pending(s->events, list, true);
-        return supervisor_retry_pending(s);
+        events_set_pending(s->events, list, true);
+        return configuration_retry_pending(s);
 }
 
-int supervisor_apply_config(Configuration *s, Explanation *e) {
+int configuration_apply_initial(Configuration *s, Explanation *e) {
         Perfd__V1__ReloadReply reply = PERFD__V1__RELOAD_REPLY__INIT;
-        int r = supervisor_change_config(s, s->settings->config, !s->settings->config->strict, &reply, e);
+        int r = configuration_change_config(s, s->settings->config, !s->settings->config->strict, &reply, e);
 
         return refusal_may_pass(r) && !s->settings->config->strict ? add_one_by_one(s) : r;
 }
@@ -214,9 +214,9 @@ static int reload_file(Configuration *s, Perfd__V1__ReloadReply *ret, Explanatio
         if (r != 0)
                 return r;
         s->settings->loads_own_config = true;
-        r = supervisor_change_config(s, c, !c->strict, ret, e);
+        r = configuration_change_config(s, c, !c->strict, ret, e);
         s->settings->loads_own_config = false;
-        return r == 0 ? supervisor_change_access(s->streams, c) : r; /* which an apply leaves alone: without rules all would be everybody's */
+        return r == 0 ? streams_change_access(s->streams, c) : r; /* which an apply leaves alone: without rules all would be everybody's */
 }
 
 /* `systemctl status` shows it until a reload succeeds, whoever asked for this one. */
@@ -229,7 +229,7 @@ static void tell_outcome(Configuration *s, int r, const Explanation *e) {
         notifier_set_status(s->notifier, r == 0 ? NULL : text);
 }
 
-int supervisor_reload(Configuration *s, Perfd__V1__ReloadReply *ret, Explanation *e) {
+int configuration_reload(Configuration *s, Perfd__V1__ReloadReply *ret, Explanation *e) {
         int r = reload_file(s, ret, e);
 
         tell_outcome(s, r, e);
@@ -248,11 +248,12 @@ int reload_parse(const char *yaml, const char *path, Config **ret, Explanation *
         return r;
 }
 
-int supervisor_apply(Configuration *s, const char *yaml, const char *path, bool may_wait, Perfd__V1__ReloadReply *ret, Explanation *e) {
+int configuration_apply(Configuration *s, const char *yaml, const char *path, bool may_wait,
+                        Perfd__V1__ReloadReply *ret, Explanation *e) {
         _cleanup_(config_unrefp) Config *c = NULL;
         int r;
 
         thread_assert(THREAD_MAIN);
         r = reload_parse(yaml, path, &c, e);
-        return r == 0 ? supervisor_change_config(s, c, may_wait, ret, e) : r;
+        return r == 0 ? configuration_change_config(s, c, may_wait, ret, e) : r;
 }

@@ -27,7 +27,7 @@ static int on_time(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-int supervisor_start_pending(Configuration *s) {
+int configuration_start_pending(Configuration *s) {
         int r = error_origin(sd_event_add_time(s->operations->event, &s->events->pending.timer, CLOCK_MONOTONIC, 0, RETRY_ACCURACY_USEC, on_time, s));
 
         if (r >= 0)
@@ -45,7 +45,7 @@ static int set_timer(Configuration *s) {
         return r < 0 ? r : error_origin(sd_event_source_set_enabled(s->events->pending.timer, SD_EVENT_ONESHOT));
 }
 
-void supervisor_free_pending(Configuration *s) {
+void configuration_free_pending(Configuration *s) {
         pending_free_list(s->events->pending.first);
         s->events->pending.first = NULL;
         s->events->pending.timer = sd_event_source_disable_unref(s->events->pending.timer);
@@ -64,7 +64,7 @@ static int try_to_add(Configuration *s, PendingEvent *const *list, size_t n, Exp
                 specs[i].configured = list[i]->is_configured;
         }
         if (r == 0)
-                r = supervisor_add(s->changes, specs, n, &adding, &refs, e);
+                r = changes_add(s->changes, specs, n, &adding, &refs, e);
         for (size_t i = 0; specs && i < n; i++)
                 event_spec_deinit(&specs[i]);
         free(specs);
@@ -117,7 +117,7 @@ static int retry(Configuration *s, PendingEvent *const *list, size_t n) {
 
 /* No request changes the list meanwhile: one operation runs at a time. */
 static int retry_kind(Configuration *s, bool is_configured) {
-        _cleanup_free_ PendingEvent **list = calloc(supervisor_count_pending(s->events) + 1, sizeof(*list));
+        _cleanup_free_ PendingEvent **list = calloc(events_count_pending(s->events) + 1, sizeof(*list));
         size_t n = 0;
 
         if (!list)
@@ -128,7 +128,7 @@ static int retry_kind(Configuration *s, bool is_configured) {
         return retry(s, list, n);
 }
 
-int supervisor_retry_pending(void *userdata) {
+int configuration_retry_pending(void *userdata) {
         Configuration *s = userdata;
         int r;
 
@@ -141,7 +141,7 @@ int supervisor_retry_pending(void *userdata) {
         return r < 0 ? r : set_timer(s); /* cancelled: perfd is stopping */
 }
 
-int supervisor_retry_kept(Configuration *s) {
+int configuration_retry_kept(Configuration *s) {
         int r = retry_kind(s, false);
 
         s->events->pending.n_tries = 0;

@@ -4,9 +4,9 @@
 #include "daemon/supervisor/configuration/configuration.h"
 
 /* Once, before anything is pending. Negative */
-int supervisor_start_pending(Configuration *s);
-void supervisor_free_pending(Configuration *s);
+int configuration_start_pending(Configuration *s);
+void configuration_free_pending(Configuration *s);
 /* Those of the state file, behind a change that has just tried those of the configuration. The timer begins anew. Negative */
-int supervisor_retry_kept(Configuration *s);
+int configuration_retry_kept(Configuration *s);
 /* The same by its timer (CHANGE_PENDING); userdata is the Configuration. */
-int supervisor_retry_pending(void *userdata);
+int configuration_retry_pending(void *userdata);

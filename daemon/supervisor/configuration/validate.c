@@ -14,9 +14,9 @@ static int prepare(Configuration *s, const Config *c, const ConfigEvent *from, R
         int r = spec_from_config(c, from, &spec);
 
         if (r == 0)
-                r = supervisor_resolve(s->resolver, &spec, &list, e);
+                r = resolver_resolve(s->resolver, &spec, &list, e);
         if (r == 0)
-                r = supervisor_open_list(s->events, &list, e);
+                r = events_open_list(s->events, &list, e);
         if (r != 0) {
                 registrations_free(s->events, list);
                 return r;
@@ -25,7 +25,7 @@ static int prepare(Configuration *s, const Config *c, const ConfigEvent *from, R
         return 0;
 }
 
-int supervisor_validate(Configuration *s, const ConfigText *texts, size_t n, ConfigDiagnostics *m) {
+int configuration_validate(Configuration *s, const ConfigText *texts, size_t n, ConfigDiagnostics *m) {
         _cleanup_(config_unrefp) Config *c = NULL;
         int r = config_parse_all(texts, n, m, &c);
 

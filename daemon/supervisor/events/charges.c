@@ -38,31 +38,31 @@ static UidCharge *charge_of(Events *s, uint32_t uid) {
         return c;
 }
 
-_Atomic(size_t) *supervisor_closing_of(Events *s, uint32_t uid) {
+_Atomic(size_t) *events_closing_of(Events *s, uint32_t uid) {
         UidCharge *c = charge_of(s, uid);
 
         return c ? &c->n_closing : NULL;
 }
 
-void supervisor_charge_kept(Events *s, uint32_t uid, ptrdiff_t n_fds) {
+void events_charge_kept(Events *s, uint32_t uid, ptrdiff_t n_fds) {
         UidCharge *c = charge_of(s, uid);
 
         if (c) /* without memory it was not charged before */
                 c->n_kept = n_fds < 0 && c->n_kept < (size_t)-n_fds ? 0 : c->n_kept + (size_t)n_fds;
 }
 
-void supervisor_free_charges(Events *s) {
+void events_free_charges(Events *s) {
         for (UidCharge *next; s->charges; s->charges = next) {
                 next = s->charges->next;
                 free(s->charges);
         }
 }
 
-uint32_t supervisor_charged_uid(const Events *s) {
+uint32_t events_charged_uid(const Events *s) {
         return s->operations->running ? s->operations->running->uid : 0;
 }
 
-size_t supervisor_charged_fds(const Events *s, uint32_t uid) {
+size_t events_charged_fds(const Events *s, uint32_t uid) {
         size_t n = 0;
 
         for (const UidCharge *c = s->charges; c; c = c->next)

@@ -9,7 +9,7 @@
 /* Breakpoints here and now: the next one may need their register. */
 void event_fds_close_unknown(Events *s, PerfFdSet *o, uint32_t uid) {
         _cleanup_free_ int *fds = calloc(o->n + 1, sizeof(*fds));
-        _Atomic(size_t) *charged = o->n > 0 ? supervisor_closing_of(s, uid) : NULL;
+        _Atomic(size_t) *charged = o->n > 0 ? events_closing_of(s, uid) : NULL;
         size_t n = 0;
 
         for (size_t i = 0; i < o->n; i++)
@@ -34,7 +34,7 @@ static void release_fds(Readers *s, void *object) {
         KeptFds *k = object;
 
         s->answering.n_fds -= k->opened.n;
-        supervisor_charge_kept(k->events, k->uid, -(ptrdiff_t)k->opened.n);
+        events_charge_kept(k->events, k->uid, -(ptrdiff_t)k->opened.n);
         event_fds_close_unknown(k->events, &k->opened, k->uid);
         free(k);
 }
@@ -51,24 +51,24 @@ void event_fds_close_of(Events *s, PerfFdSet *o, uint32_t uid) {
                 log_print(LOG_ERR, MESSAGE_NO_MEMORY, "no memory to remember fds that a reader may still use: they are never "
                         "closed");
         s->readers->answering.n_fds += o->n;
-        supervisor_charge_kept(s, uid, (ptrdiff_t)o->n);
+        events_charge_kept(s, uid, (ptrdiff_t)o->n);
         if (k) {
                 *k = (KeptFds){ s, *o, uid };
-                supervisor_defer(s->readers, release_fds, k);
+                readers_defer(s->readers, release_fds, k);
         }
         *o = PERF_FD_SET_NULL;
 }
 
 void event_fds_close(Events *s, PerfFdSet *o) {
-        event_fds_close_of(s, o, supervisor_charged_uid(s));
+        event_fds_close_of(s, o, events_charged_uid(s));
 }
 
 static void close_one(void *userdata, int fd) {
         Events *s = userdata;
 
-        closer_close(s->operations->closer, &fd, 1, supervisor_closing_of(s, supervisor_charged_uid(s)));
+        closer_close(s->operations->closer, &fd, 1, events_closing_of(s, events_charged_uid(s)));
 }
 
-void supervisor_give_closer(Events *s, bool is_there) {
+void events_give_closer(Events *s, bool is_there) {
         open_set_closer(is_there ? close_one : NULL, s);
 }

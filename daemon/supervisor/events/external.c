@@ -5,7 +5,7 @@
 
 #define EXTERNAL_WINDOW (5 * NSEC_PER_MSEC) /* from a client's clock to our socket, with a busy main thread in between */
 
-void supervisor_settle_external(void *userdata) {
+void events_settle_external(void *userdata) {
         Events *s = userdata;
 
         for (Registration *g = s->registrations; g; g = g->next)
@@ -13,11 +13,11 @@ void supervisor_settle_external(void *userdata) {
                         counters_settle(&g->event->counters[s->readers->n_cpus]);
 }
 
-void supervisor_update_window(Events *s) {
+void events_update_window(Events *s) {
         bool any = false;
 
         for (const Registration *g = s->registrations; g && !any; g = g->next)
                 any = g->event->external && g->enabled;
-        supervisor_flush_emitted(s->readers); /* before the merge waits for nobody */
+        readers_flush_emitted(s->readers); /* before the merge waits for nobody */
         atomic_store_explicit(&s->readers->dispatcher.window, any ? EXTERNAL_WINDOW : 0, memory_order_relaxed);
 }

@@ -64,7 +64,7 @@ static bool has_children(const Events *s, const PerfFdSet *o, const Line *lines,
  * and when that with whose events another one runs has ended, the other's hits are counted by nobody: 1 to 6 % of those of 40
  * children at the same time.
  */
-void supervisor_mark_inherited_probes(void *userdata) {
+void events_mark_inherited_probes(void *userdata) {
         Events *s = userdata;
         _cleanup_free_ Line *lines = NULL;
         size_t n = 0;

@@ -4,4 +4,4 @@
 #include "daemon/supervisor/events/events.h"
 
 /* ReaderHooks.judge_probes, userdata is the supervisor: the rows of those that children have inherited say from then on that they are not exact. */
-void supervisor_mark_inherited_probes(void *userdata);
+void events_mark_inherited_probes(void *userdata);

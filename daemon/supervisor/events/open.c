@@ -158,7 +158,7 @@ static void note_roots(Opening *o, const Whoms *whoms) {
 
 static int open_all(Opening *o, const Whoms *whoms, const uint32_t *slots, size_t n_slots, Explanation *e) {
         size_t n = whoms->n * n_slots * o->registration->plan.n_attrs;
-        int r = supervisor_check_fds(o->events, o->registration->event->spec.name, n, e);
+        int r = events_check_fds(o->events, o->registration->event->spec.name, n, e);
 
         if (r == 0)
                 r = compose_filter(o->events, o->registration, o->filter, &o->composed);
@@ -177,8 +177,8 @@ static int open_all(Opening *o, const Whoms *whoms, const uint32_t *slots, size_
         return r;
 }
 
-int supervisor_open_at(Events *s, const Registration *g, const char *filter, const Whoms *whoms, const uint32_t *slots,
-                       size_t n_slots, PerfFdSet *ret, Explanation *e) {
+int events_open_at(Events *s, const Registration *g, const char *filter, const Whoms *whoms, const uint32_t *slots,
+                   size_t n_slots, PerfFdSet *ret, Explanation *e) {
         Opening o = { .events = s, .registration = g, .filter = filter, .opened = PERF_FD_SET_NULL };
         int r;
 
@@ -186,7 +186,7 @@ int supervisor_open_at(Events *s, const Registration *g, const char *filter, con
         r = error_trace_of(open_all(&o, whoms, slots, n_slots, e), "event %s", g->event->spec.name);
         free(o.composed);
         if (r != 0)
-                event_fds_close_unknown(s, &o.opened, supervisor_charged_uid(s));
+                event_fds_close_unknown(s, &o.opened, events_charged_uid(s));
         else
                 *ret = o.opened;
         return r;
@@ -220,7 +220,7 @@ static int try_to_open(Events *s, const Registration *g, const char *filter, con
 
         r = own_find_whoms(s, g, &before, &own, e);
         if (r == 0)
-                r = supervisor_open_at(s, g, filter, &before, slots, n_slots, ret, e);
+                r = events_open_at(s, g, filter, &before, slots, n_slots, ret, e);
         if (r != 0)
                 return r;
         if (ret->n == 0)
@@ -228,8 +228,8 @@ static int try_to_open(Events *s, const Registration *g, const char *filter, con
         return r == 0 ? own_look_again(s, g, &before, &own, ret_same, e) : r;
 }
 
-int supervisor_open_on(Events *s, const Registration *g, const char *filter, const uint32_t *slots, size_t n_slots,
-                       PerfFdSet *ret, Explanation *e) {
+int events_open_on(Events *s, const Registration *g, const char *filter, const uint32_t *slots, size_t n_slots,
+                   PerfFdSet *ret, Explanation *e) {
         thread_assert(THREAD_MAIN);
         for (int i = 0; i < TRIES; i++) {
                 PerfFdSet o = PERF_FD_SET_NULL;
@@ -240,7 +240,7 @@ int supervisor_open_on(Events *s, const Registration *g, const char *filter, con
                         *ret = o;
                         return 0;
                 }
-                event_fds_close_unknown(s, &o, supervisor_charged_uid(s));
+                event_fds_close_unknown(s, &o, events_charged_uid(s));
                 if (r != 0)
                         return r;
         }
@@ -279,23 +279,23 @@ static int open_for_trial(Events *s, const Registration *g, const char *filter, 
 
         if (g->like_first && !filter)
                 return 0;
-        r = supervisor_wait_for_trial_room(s, g->event->spec.name, g->plan.n_attrs, e);
+        r = events_wait_for_trial_room(s, g->event->spec.name, g->plan.n_attrs, e);
         if (r == 0)
-                r = supervisor_find_whoms(s, g, &whoms, e);
+                r = events_find_targets(s, g, &whoms, e);
         if (r == 0 && g->probe && probe_is_user(g->probe))
                 return try_user_probe(s, g, filter, e);
         for (size_t i = 0; i < whoms.n && n_slots > 0 && r == 0 && !is_open; i++) {
                 Whoms one = { .list = &whoms.list[i], .n = 1 };
                 PerfFdSet o = PERF_FD_SET_NULL;
 
-                r = supervisor_open_at(s, g, filter, &one, slots, 1, &o, e);
+                r = events_open_at(s, g, filter, &one, slots, 1, &o, e);
                 is_open = o.n > 0; /* it is not gone */
-                event_fds_close_unknown(s, &o, supervisor_charged_uid(s));
+                event_fds_close_unknown(s, &o, events_charged_uid(s));
         }
         return r == 0 && !is_open && n_slots > 0 ? check_gone(g, &whoms, e) : r;
 }
 
-int supervisor_open(Events *s, const Registration *g, const char *filter, PerfFdSet *ret, Explanation *e) {
+int events_open(Events *s, const Registration *g, const char *filter, PerfFdSet *ret, Explanation *e) {
         _cleanup_free_ uint32_t *slots = NULL;
         size_t n_slots = 0;
         int r;
@@ -303,10 +303,10 @@ int supervisor_open(Events *s, const Registration *g, const char *filter, PerfFd
         thread_assert(THREAD_MAIN);
         if (g->event->external)
                 return 0;
-        r = supervisor_find_slots(s, g, &slots, &n_slots, e);
+        r = events_find_slots(s, g, &slots, &n_slots, e);
         if (r == 0 && operations_is_trial(s->operations))
                 return open_for_trial(s, g, filter, slots, n_slots, e);
-        return r == 0 ? supervisor_open_on(s, g, filter, slots, n_slots, ret, e) : r;
+        return r == 0 ? events_open_on(s, g, filter, slots, n_slots, ret, e) : r;
 }
 
 /* One of a pattern's: its tracepoint went since it was listed, as a probe of somebody's, or it is another one by now. */
@@ -322,15 +322,15 @@ static bool is_gone(Events *s, const Registration *g) {
         return is;
 }
 
-int supervisor_open_list(Events *s, Registration **list, Explanation *e) {
+int events_open_list(Events *s, Registration **list, Explanation *e) {
         Registration **p = list;
-        int r = supervisor_check_room(s, *list, e);
+        int r = events_check_room(s, *list, e);
 
         while (*p && r == 0) {
                 Registration *g = *p;
                 Explanation why = EXPLANATION_NULL;
 
-                r = supervisor_open(s, g, g->event->spec.filter, &g->opened, &why);
+                r = events_open(s, g, g->event->spec.filter, &g->opened, &why);
                 bool is_left_out = r == REFUSED_DENIED && g->of_glob && strcmp(why.reason, "not-sampled") == 0;
 
                 if (is_left_out)

@@ -15,19 +15,19 @@
  * event that is registered already, and whose tasks or CPUs are gone; and none in a trial (supervisor/operations/operations.h), which closes
  * what it has opened.
  */
-int supervisor_open(Events *s, const Registration *r, const char *filter, PerfFdSet *ret, Explanation *e);
+int events_open(Events *s, const Registration *r, const char *filter, PerfFdSet *ret, Explanation *e);
 /* The same on some CPUs, given by their slots. Not for external events. */
-int supervisor_open_on(Events *s, const Registration *r, const char *filter, const uint32_t *slots, size_t n_slots,
-                       PerfFdSet *ret, Explanation *e);
+int events_open_on(Events *s, const Registration *r, const char *filter, const uint32_t *slots, size_t n_slots,
+                   PerfFdSet *ret, Explanation *e);
 /* All of a list that is not registered yet. Those of a glob that the kernel never lets be sampled are left out, and said. */
-int supervisor_open_list(Events *s, Registration **list, Explanation *e);
+int events_open_list(Events *s, Registration **list, Explanation *e);
 /* For those only, without a second look at who is there. */
-int supervisor_open_at(Events *s, const Registration *r, const char *filter, const Whoms *whoms,
-                       const uint32_t *slots, size_t n_slots, PerfFdSet *ret, Explanation *e);
+int events_open_at(Events *s, const Registration *r, const char *filter, const Whoms *whoms,
+                   const uint32_t *slots, size_t n_slots, PerfFdSet *ret, Explanation *e);
 /* supervisor/events/close.c: by the closer, and charged to whom what runs is charged. Disabled, and no reader knows them (any more); of stalled ones it waits for that. */
 void event_fds_close(Events *s, PerfFdSet *o);
 /* Whether the closer also closes what was opened and is not wanted (open_close()). */
-void supervisor_give_closer(Events *s, bool is_there);
+void events_give_closer(Events *s, bool is_there);
 /* The same as event_fds_close(), charged to a uid. */
 void event_fds_close_of(Events *s, PerfFdSet *o, uint32_t uid);
 /* The same, of what no reader was ever told of: it waits for none. */

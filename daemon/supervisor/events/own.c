@@ -214,7 +214,7 @@ static int refuse_name(const Access *a, const char *name, Explanation *e) {
 /* Root may call an event as those of a uid are called. Without a glob a name is looked up. */
 static int check_name(const Events *s, const Access *a, const char *name, Explanation *e) {
         _cleanup_(name_pattern_deinit) NamePattern pattern = { .glob = NULL };
-        const Registration *found = supervisor_find(s, name);
+        const Registration *found = events_find(s, name);
         bool is_own = !found || own_is_of(&found->event->spec, a->uid);
         char prefix[24];
         int r = name_pattern_init(&pattern, name, e);
@@ -331,7 +331,7 @@ static int own_tasks_hold(const Registration *g, Whoms *whoms, OwnTasks *ret, Ex
 }
 
 int own_find_whoms(Events *s, const Registration *g, Whoms *ret, OwnTasks *own, Explanation *e) {
-        int r = supervisor_find_whoms(s, g, ret, e);
+        int r = events_find_targets(s, g, ret, e);
 
         return r == 0 && own_is_on_tasks(g) ? own_tasks_hold(g, ret, own, e) : r;
 }

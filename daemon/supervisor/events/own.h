@@ -46,7 +46,7 @@ typedef struct OwnTasks {
 /* It is one of these, and on tasks. */
 bool own_is_on_tasks(const Registration *g);
 /*
- * As supervisor_find_whoms(), before they are opened. Of one of these events tasks that are not the client's are left out, and all
+ * As events_find_targets(), before they are opened. Of one of these events tasks that are not the client's are left out, and all
  * others held in `own`. Refused: the client has named one that is not, unless the event is registered already; or they are too many.
  */
 int own_find_whoms(Events *s, const Registration *g, Whoms *ret, OwnTasks *own, Explanation *e);

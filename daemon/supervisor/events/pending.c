@@ -58,7 +58,7 @@ void pending_log(const PendingEvent *p) {
                        "%s%s is pending, and is opened as soon as possible: %s", p->place, p->spec->name, p->why);
 }
 
-size_t supervisor_count_pending(const Events *s) {
+size_t events_count_pending(const Events *s) {
         size_t n = 0;
 
         for (const PendingEvent *p = s->pending.first; p; p = p->next)
@@ -66,7 +66,7 @@ size_t supervisor_count_pending(const Events *s) {
         return n;
 }
 
-const PendingEvent *supervisor_find_pending(const Events *s, const char *name) {
+const PendingEvent *events_find_pending(const Events *s, const char *name) {
         const PendingEvent *p = s->pending.first;
 
         while (p && strcmp(p->spec->name, name) != 0)
@@ -81,7 +81,7 @@ void pending_remove(PendingEvent **at, PendingEvent *removed) {
         pending_free(removed);
 }
 
-void supervisor_set_pending(Events *s, PendingEvent *list, bool is_configured) {
+void events_set_pending(Events *s, PendingEvent *list, bool is_configured) {
         PendingEvent **end = &s->pending.first;
 
         while (*end)

@@ -40,8 +40,8 @@ void pending_log(const PendingEvent *p);
 void pending_free_list(PendingEvent *list);
 /* Out of the list, and freed. */
 void pending_remove(PendingEvent **at, PendingEvent *removed);
-size_t supervisor_count_pending(const Events *s);
+size_t events_count_pending(const Events *s);
 /* NULL: none that is pending has this name. */
-const PendingEvent *supervisor_find_pending(const Events *s, const char *name);
+const PendingEvent *events_find_pending(const Events *s, const char *name);
 /* The state file's or the configuration's of a new list, which moves, replace those of the same kind. */
-void supervisor_set_pending(Events *s, PendingEvent *list, bool is_configured);
+void events_set_pending(Events *s, PendingEvent *list, bool is_configured);

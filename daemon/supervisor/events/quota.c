@@ -25,7 +25,7 @@ static size_t count_fds(const Registration *g) {
 }
 
 static Held count_held(const Events *s, uint32_t uid) {
-        Held held = { .n_fds = supervisor_charged_fds(s, uid) };
+        Held held = { .n_fds = events_charged_fds(s, uid) };
 
         for (const Registration *g = s->registrations; g; g = g->next)
                 if (g->event->spec.has_uid && g->event->spec.uid == uid) {
@@ -54,11 +54,11 @@ static int check_fds_of(const Events *s, uint32_t uid, const char *what, size_t 
                       (unsigned long long)most);
 }
 
-int supervisor_check_fd_quota(const Events *s, const Registration *g, size_t n_fds, Explanation *e) {
+int events_check_fd_quota(const Events *s, const Registration *g, size_t n_fds, Explanation *e) {
         return is_limited(g) ? check_fds_of(s, g->event->spec.uid, g->event->spec.name, n_fds, e) : 0;
 }
 
-int supervisor_check_quota(Events *s, const Registration *list, Explanation *e) {
+int events_check_quota(Events *s, const Registration *list, Explanation *e) {
         uint64_t most = s->settings->config->events_per_uid;
         size_t n = 0, n_fds = 0;
         Held held;
@@ -76,14 +76,14 @@ int supervisor_check_quota(Events *s, const Registration *list, Explanation *e) 
                               (unsigned long long)most);
         for (const Registration *g = list; g; g = g->next) /* before any of these processes is looked at */
                 n_fds += (g->event->spec.n_pids + g->event->spec.n_tids) * g->plan.n_attrs;
-        r = supervisor_check_fd_quota(s, list, n_fds, e);
+        r = events_check_fd_quota(s, list, n_fds, e);
         if (r == 0)
-                r = supervisor_count_room(s, list, &n_fds, e);
-        return r == 0 ? supervisor_check_fd_quota(s, list, n_fds, e) : r;
+                r = events_count_room(s, list, &n_fds, e);
+        return r == 0 ? events_check_fd_quota(s, list, n_fds, e) : r;
 }
 
-int supervisor_check_trial_quota(const Events *s, const char *what, size_t n_fds, Explanation *e) {
-        uint32_t uid = supervisor_charged_uid(s);
+int events_check_trial_quota(const Events *s, const char *what, size_t n_fds, Explanation *e) {
+        uint32_t uid = events_charged_uid(s);
 
         return uid != 0 ? check_fds_of(s, uid, what, n_fds, e) : 0;
 }
@@ -93,17 +93,17 @@ static int wait_for_closer(Events *s, uint32_t uid, size_t n_fds, Explanation *e
         int r = 0;
 
         while (r == 0 && (atomic_load_explicit(&c->n_pending, memory_order_relaxed) > TRIAL_CLOSING_MAX ||
-                          (uid != 0 && *supervisor_closing_of(s, uid) > 0 &&
+                          (uid != 0 && *events_closing_of(s, uid) > 0 &&
                            count_held(s, uid).n_fds + n_fds > s->settings->config->fds_per_uid)))
                 r = operations_wait(s->operations, TRIAL_WAIT_USEC, e);
         return r;
 }
 
-int supervisor_wait_for_trial_room(Events *s, const char *what, size_t n_fds, Explanation *e) {
-        uint32_t uid = supervisor_charged_uid(s);
+int events_wait_for_trial_room(Events *s, const char *what, size_t n_fds, Explanation *e) {
+        uint32_t uid = events_charged_uid(s);
         int r;
 
-        if (uid != 0 && !supervisor_closing_of(s, uid))
+        if (uid != 0 && !events_closing_of(s, uid))
                 return error_origin(-ENOMEM);
         r = wait_for_closer(s, uid, n_fds, e);
         return r == 0 && uid != 0 ? check_fds_of(s, uid, what, n_fds, e) : r;

@@ -7,10 +7,10 @@
  * Before a trial opens n fds, which are closed at once: waits until the closer has few, and what is charged to its uid leaves room
  * for them. Refused: it does not, or REFUSED_CANCELLED.
  */
-int supervisor_wait_for_trial_room(Events *s, const char *what, size_t n_fds, Explanation *e);
+int events_wait_for_trial_room(Events *s, const char *what, size_t n_fds, Explanation *e);
 /* What a trial plans for, or something needs at least, is within what the uid of what runs may have. */
-int supervisor_check_trial_quota(const Events *s, const char *what, size_t n_fds, Explanation *e);
+int events_check_trial_quota(const Events *s, const char *what, size_t n_fds, Explanation *e);
 /* A list, all of it of the same uid, that is not registered yet. Refused: it would be more than the configuration allows. */
-int supervisor_check_quota(Events *s, const Registration *list, Explanation *e);
+int events_check_quota(Events *s, const Registration *list, Explanation *e);
 /* The same for more fds of an event. */
-int supervisor_check_fd_quota(const Events *s, const Registration *g, size_t n_fds, Explanation *e);
+int events_check_fd_quota(const Events *s, const Registration *g, size_t n_fds, Explanation *e);

@@ -37,17 +37,17 @@ int names_add_list(Index *names, Registration *list) {
         return 0;
 }
 
-Registration *supervisor_find(const Events *s, const char *name) {
+Registration *events_find(const Events *s, const char *name) {
         return names_find(&s->registered_names, name);
 }
 
-Registration *supervisor_find_id(const Events *s, uint32_t id) {
+Registration *events_find_id(const Events *s, uint32_t id) {
         size_t at = 0;
 
         return index_next(&s->registered_ids, index_key_of_number(id), &at); /* each has its own */
 }
 
-int supervisor_link(Events *s, Registration *list) {
+int events_link(Events *s, Registration *list) {
         Registration *last = s->last_registration;
         size_t n = 0;
         int r;
@@ -80,14 +80,14 @@ static void forget(Events *s, Registration *g) {
         s->n_registrations--;
 }
 
-void supervisor_unlink(Events *s, Registration *g) {
+void events_unlink(Events *s, Registration *g) {
         *(g->previous ? &g->previous->next : &s->registrations) = g->next;
         *(g->next ? &g->next->previous : &s->last_registration) = g->previous;
         forget(s, g);
         g->next = NULL;
 }
 
-void supervisor_unlink_last(Events *s, Registration *list) {
+void events_unlink_last(Events *s, Registration *list) {
         Registration *before = list->previous;
 
         *(before ? &before->next : &s->registrations) = NULL;
@@ -96,14 +96,14 @@ void supervisor_unlink_last(Events *s, Registration *list) {
                 forget(s, g);
 }
 
-void supervisor_free_registered(Events *s) {
+void events_free_registered(Events *s) {
         registrations_free(s, s->registrations);
         s->registrations = s->last_registration = NULL;
         index_deinit(&s->registered_names);
         index_deinit(&s->registered_ids);
 }
 
-void supervisor_end_succession(Events *s) {
+void events_end_succession(Events *s) {
         for (Registration *g = s->registrations; g; g = g->next)
                 event_fds_set_successor(&g->opened, false);
 }
@@ -128,7 +128,7 @@ static void registration_release(Readers *s, void *object) {
 }
 
 Registration *registration_free(Events *s, Registration *r) {
-        uint32_t uid = supervisor_charged_uid(s);
+        uint32_t uid = events_charged_uid(s);
 
         if (!r)
                 return NULL;
@@ -139,7 +139,7 @@ Registration *registration_free(Events *s, Registration *r) {
         if (r->was_registered) {
                 event_fds_close_of(s, &r->opened, uid);
                 event_fds_close_of(s, &r->pending, uid);
-                supervisor_defer(s->readers, registration_release, r);
+                readers_defer(s->readers, registration_release, r);
         } else {
                 event_fds_close_unknown(s, &r->opened, uid);
                 registration_release(s->readers, r);

@@ -9,16 +9,16 @@
 #include "daemon/supervisor/events/events.h"
 
 /* A list becomes the last of what is registered. -ENOMEM: it does not. */
-int supervisor_link(Events *s, Registration *list);
+int events_link(Events *s, Registration *list);
 /* It is registered no longer. */
-void supervisor_unlink(Events *s, Registration *g);
+void events_unlink(Events *s, Registration *g);
 /* The same of a list that was linked last: it stays one. */
-void supervisor_unlink_last(Events *s, Registration *list);
+void events_unlink_last(Events *s, Registration *list);
 /* Behind event_fds_cut_over(): those that are active replace nothing any more. */
-void supervisor_end_succession(Events *s);
-void supervisor_free_registered(Events *s);
-Registration *supervisor_find(const Events *s, const char *name);
-Registration *supervisor_find_id(const Events *s, uint32_t id);
+void events_end_succession(Events *s);
+void events_free_registered(Events *s);
+Registration *events_find(const Events *s, const char *name);
+Registration *events_find_id(const Events *s, uint32_t id);
 
 /* Lists of registrations that are not registered, by name: for pairs of the same name. */
 int names_add_list(Index *names, Registration *list); /* -ENOMEM */

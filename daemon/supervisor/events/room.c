@@ -6,11 +6,11 @@
 #include "daemon/supervisor/events/quota.h"
 #include "daemon/supervisor/events/targets.h"
 
-size_t supervisor_own_fds(size_t n_cpus) {
+size_t events_own_fds(size_t n_cpus) {
         return 64 + 4 * n_cpus; /* sockets, files that are open for a moment; carrier, moves, mailbox and timer of each CPU */
 }
 
-size_t supervisor_count_fds(const Events *s) {
+size_t events_count_fds(const Events *s) {
         size_t n = 0;
 
         for (size_t slot = 0; slot < s->readers->n_cpus; slot++)
@@ -20,11 +20,11 @@ size_t supervisor_count_fds(const Events *s) {
         return n;
 }
 
-int supervisor_check_fds(const Events *s, const char *what, size_t need, Explanation *e) {
+int events_check_fds(const Events *s, const char *what, size_t need, Explanation *e) {
         const uint64_t limit = fd_limit();
-        size_t have = supervisor_count_fds(s) + s->control->n_connections + s->readers->n_subscribers +
+        size_t have = events_count_fds(s) + s->control->n_connections + s->readers->n_subscribers +
                       s->readers->n_subscriptions + /* each may have a pool */
-                      supervisor_own_fds(s->readers->n_cpus) + s->readers->answering.n_fds +
+                      events_own_fds(s->readers->n_cpus) + s->readers->answering.n_fds +
                       atomic_load_explicit(&s->operations->closer->n_pending, memory_order_relaxed);
 
         if (have + need <= limit)
@@ -36,14 +36,14 @@ int supervisor_check_fds(const Events *s, const char *what, size_t need, Explana
 }
 
 static int check_least(Events *s, const Registration *g, size_t least, Explanation *e) {
-        int r = least > 0 ? supervisor_check_fds(s, g->event->spec.name, least, e) : 0;
+        int r = least > 0 ? events_check_fds(s, g->event->spec.name, least, e) : 0;
 
         if (r != 0 || least == 0)
                 return r;
         if (!operations_is_trial(s->operations)) /* what is kept was within the quota when it was added */
-                return supervisor_charged_uid(s) == g->event->spec.uid ? supervisor_check_fd_quota(s, g, least, e) : 0;
+                return events_charged_uid(s) == g->event->spec.uid ? events_check_fd_quota(s, g, least, e) : 0;
         s->operations->n_planned += least; /* nothing of it stays open: it is the looking that is charged */
-        return supervisor_check_trial_quota(s, g->event->spec.name, s->operations->n_planned, e);
+        return events_check_trial_quota(s, g->event->spec.name, s->operations->n_planned, e);
 }
 
 static int count_needed(Events *s, const Registration *g, size_t *ret, Explanation *e) {
@@ -51,12 +51,12 @@ static int count_needed(Events *s, const Registration *g, size_t *ret, Explanati
         const EventSpec *spec = &g->event->spec;
         _cleanup_free_ uint32_t *slots = NULL;
         size_t n_slots = 0;
-        int r = supervisor_find_slots(s, g, &slots, &n_slots, e);
+        int r = events_find_slots(s, g, &slots, &n_slots, e);
 
         if (r == 0) /* before a million processes are looked at: each that is there has one thread at least */
                 r = check_least(s, g, (spec->n_pids + spec->n_tids) * n_slots * g->plan.n_attrs, e);
         if (r == 0)
-                r = supervisor_find_whoms(s, g, &whoms, e);
+                r = events_find_targets(s, g, &whoms, e);
         if (r != 0)
                 return r;
         if (whoms.n_doubled > 0)
@@ -65,7 +65,7 @@ static int count_needed(Events *s, const Registration *g, size_t *ret, Explanati
         return 0;
 }
 
-int supervisor_count_room(Events *s, const Registration *list, size_t *ret_n_fds, Explanation *e) {
+int events_count_room(Events *s, const Registration *list, size_t *ret_n_fds, Explanation *e) {
         size_t need = 0, one = 0;
 
         for (const Registration *g = list, *before = NULL; g; before = g, g = g->next) {
@@ -82,11 +82,11 @@ int supervisor_count_room(Events *s, const Registration *list, size_t *ret_n_fds
         return 0;
 }
 
-int supervisor_check_room(Events *s, const Registration *list, Explanation *e) {
+int events_check_room(Events *s, const Registration *list, Explanation *e) {
         size_t need = 0;
-        int r = supervisor_count_room(s, list, &need, e);
+        int r = events_count_room(s, list, &need, e);
 
         if (r != 0)
                 return r;
-        return supervisor_check_fds(s, list && !list->next ? list->event->spec.name : "what was asked for", need, e);
+        return events_check_fds(s, list && !list->next ? list->event->spec.name : "what was asked for", need, e);
 }

@@ -29,7 +29,7 @@ int event_refs_add(EventRefs *r, uint32_t id, const char *name) {
 }
 
 static int refuse_unknown(const Events *s, const NamePattern *p, Explanation *e) {
-        const PendingEvent *pending = p->is_group ? NULL : supervisor_find_pending(s, p->text);
+        const PendingEvent *pending = p->is_group ? NULL : events_find_pending(s, p->text);
         Nearest near = NEAREST_NULL;
 
         for (const Registration *r = s->registrations; r; r = r->next)
@@ -62,9 +62,9 @@ static size_t add_once(Registration **list, size_t n, Registration *g) {
 
 /* What an exact one means; NULL: there is none. */
 static Registration *find_exact(const Events *s, const NamePattern *p) {
-        Registration *g = p->id != 0 ? supervisor_find_id(s, p->id) : NULL;
+        Registration *g = p->id != 0 ? events_find_id(s, p->id) : NULL;
 
-        return g ? g : supervisor_find(s, p->text);
+        return g ? g : events_find(s, p->text);
 }
 
 /* Whether it selects something, and what of that is not selected yet. */
@@ -118,8 +118,8 @@ static int select_running(const Events *s, const NamePatterns *patterns, bool wa
         return 0;
 }
 
-int supervisor_select(const Events *s, char *const *names, size_t n, Registration ***ret, size_t *ret_n,
-                      Explanation *e) {
+int events_select(const Events *s, char *const *names, size_t n, Registration ***ret, size_t *ret_n,
+                  Explanation *e) {
         _cleanup_(name_patterns_deinit) NamePatterns patterns = NAME_PATTERNS_NULL;
         int r = name_patterns_init(&patterns, names, n, e);
 
@@ -139,8 +139,8 @@ static int add_waiting(const Events *s, const NamePatterns *patterns, EventRefs 
         return r;
 }
 
-int supervisor_select_with_refs(const Events *s, char *const *names, size_t n, bool waiting_too, Registration ***ret,
-                                size_t *ret_n, EventRefs *ret_refs, Explanation *e) {
+int events_select_with_refs(const Events *s, char *const *names, size_t n, bool waiting_too, Registration ***ret,
+                            size_t *ret_n, EventRefs *ret_refs, Explanation *e) {
         _cleanup_(name_patterns_deinit) NamePatterns patterns = NAME_PATTERNS_NULL;
         _cleanup_free_ Registration **selected = NULL;
         EventRefs refs = { .n = 0 };

@@ -20,8 +20,8 @@ typedef struct EventRefs {
 void event_refs_deinit(EventRefs *r);
 int event_refs_add(EventRefs *r, uint32_t id, const char *name);
 /* A name, a glob, "#ID" or "@GROUP". Each name selects at least one; in malloc'ed memory, in the order of registration, none twice. */
-int supervisor_select(const Events *s, char *const *names, size_t n, Registration ***ret, size_t *ret_n,
-                      Explanation *e);
+int events_select(const Events *s, char *const *names, size_t n, Registration ***ret, size_t *ret_n,
+                  Explanation *e);
 /* What a change is about, and what its answer says if it succeeds. With kept ones that wait: they have no id. */
-int supervisor_select_with_refs(const Events *s, char *const *names, size_t n, bool waiting_too, Registration ***ret,
-                                size_t *ret_n, EventRefs *ret_refs, Explanation *e);
+int events_select_with_refs(const Events *s, char *const *names, size_t n, bool waiting_too, Registration ***ret,
+                            size_t *ret_n, EventRefs *ret_refs, Explanation *e);

@@ -29,7 +29,7 @@ static bool has_sigtrap(const EventSpec *spec) {
 static uint32_t uid_of(const Events *s, const EventSpec *spec) {
         if (spec->has_uid)
                 return spec->uid;
-        return s->settings->loads_own_config ? 0 : supervisor_charged_uid(s);
+        return s->settings->loads_own_config ? 0 : events_charged_uid(s);
 }
 
 /* Not REFUSED_DENIED: an apply would keep the event pending, and it would be opened later on behalf of nobody. */

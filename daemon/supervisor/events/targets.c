@@ -176,7 +176,7 @@ static int add_inheritors(Events *s, const Registration *g, Whoms *w) {
         int r;
         Kin k;
 
-        r = supervisor_order(s->readers, READER_SWITCH, NULL);
+        r = readers_command(s->readers, READER_SWITCH, NULL);
         if (r == 0)
                 r = find_roots(g, &roots, &n);
         for (size_t i = 0; i < n && r == 0; i++) {
@@ -276,7 +276,7 @@ static int find_cgroups(Events *s, const Registration *g, Whoms *w, Explanation 
         return r;
 }
 
-int supervisor_find_whoms(Events *s, const Registration *g, Whoms *ret, Explanation *e) {
+int events_find_targets(Events *s, const Registration *g, Whoms *ret, Explanation *e) {
         const EventSpec *spec = &g->event->spec;
         Whoms w = WHOMS_NULL;
         int r;
@@ -323,8 +323,8 @@ static int refuse_slots(const Registration *g, Explanation *e) {
                            "cpus", 0, e);
 }
 
-int supervisor_find_slots(const Events *s, const Registration *g, uint32_t **ret_slots, size_t *ret_n,
-                          Explanation *e) {
+int events_find_slots(const Events *s, const Registration *g, uint32_t **ret_slots, size_t *ret_n,
+                      Explanation *e) {
         _cleanup_free_ uint32_t *slots = calloc(s->readers->n_cpus, sizeof(*slots)), *wanted = NULL, *able = NULL;
         size_t n = 0, n_wanted = 0, n_able = 0;
         const char *cpus = g->event->spec.cpus;

@@ -37,9 +37,9 @@ void whoms_deinit(Whoms *w);
  * registered event all may be gone, and what is gone is left out. None only then, or if the spec has nothing but cgroup
  * globs.
  */
-int supervisor_find_whoms(Events *s, const Registration *g, Whoms *ret, Explanation *e);
+int events_find_targets(Events *s, const Registration *g, Whoms *ret, Explanation *e);
 bool whoms_have(const Whoms *w, uint64_t id);
 /* Everyone in `some` is in `all` too. */
 bool whoms_contain(const Whoms *all, const Whoms *some);
 /* The slots of the online CPUs that the event is to be opened on; malloc. None only of a registered event. */
-int supervisor_find_slots(const Events *s, const Registration *r, uint32_t **ret_slots, size_t *ret_n, Explanation *e);
+int events_find_slots(const Events *s, const Registration *r, uint32_t **ret_slots, size_t *ret_n, Explanation *e);

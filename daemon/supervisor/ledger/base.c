@@ -77,7 +77,7 @@ static int add_rings(const Ledger *s, LedgerBase *b) {
 static int base_fill(Ledger *s, const LedgerWants *wants, LedgerBase *b) {
         DispatcherReport report = { .n_subscribers = 0 };
         const Event *event;
-        int r = counter_get(&s->readers->dispatcher.n_late_samples) > 0 ? supervisor_report(s->readers, &report, NULL) : 0;
+        int r = counter_get(&s->readers->dispatcher.n_late_samples) > 0 ? readers_report(s->readers, &report, NULL) : 0;
 
         for (size_t i = 0; r == 0 && (event = wants->get(wants->userdata, i)); i++)
                 r = add_event(s, b, &report, event);

@@ -54,7 +54,7 @@ static const EventCounters *counters_of(const Ledger *s, const Event *event, uin
 }
 
 /* As of the last cut, or later. */
-EventCut supervisor_event_totals(const Ledger *s, const Registration *g) {
+EventCut ledger_event_totals(const Ledger *s, const Registration *g) {
         EventCut sum = { .is_consistent = true };
 
         for (uint32_t slot = 0; slot < g->event->n_slots; slot++) {

@@ -238,7 +238,7 @@ static int find_ids(const Ledger *s, char *const *names, size_t n_names, uint32_
         _cleanup_free_ Registration **selected = NULL;
         uint32_t *ids;
         size_t n;
-        int r = supervisor_select(s->events, names, n_names, &selected, &n, e);
+        int r = events_select(s->events, names, n_names, &selected, &n, e);
 
         if (r != 0)
                 return r;
@@ -253,9 +253,9 @@ static int find_ids(const Ledger *s, char *const *names, size_t n_names, uint32_
         return 0;
 }
 
-int supervisor_ledger(Ledger *s, char *const *names, size_t n_names,
-                      bool (*has_subscriber)(const void *userdata, const LedgerScope *scope, uint64_t id), const void *userdata,
-                      Perfd__V1__Ledger **ret, Explanation *e) {
+int ledger_answer(Ledger *s, char *const *names, size_t n_names,
+                  bool (*has_subscriber)(const void *userdata, const LedgerScope *scope, uint64_t id), const void *userdata,
+                  Perfd__V1__Ledger **ret, Explanation *e) {
         LedgerScope scope = { .is_all = n_names == 0, .has_subscriber = has_subscriber, .userdata = userdata };
         DispatcherReport report = { .n_subscribers = 0 };
         _cleanup_free_ uint32_t *ids = NULL;
@@ -266,9 +266,9 @@ int supervisor_ledger(Ledger *s, char *const *names, size_t n_names,
                 r = find_ids(s, names, n_names, &ids, &scope.n_ids, e);
         scope.ids = ids;
         if (r == 0)
-                r = supervisor_cut(s->readers);
+                r = readers_cut(s->readers);
         if (r == 0)
-                r = supervisor_report(s->readers, &report, e);
+                r = readers_report(s->readers, &report, e);
         if (r == 0)
                 r = ledger_make(s, &scope, &report, ret);
         dispatcher_report_deinit(&report);

@@ -125,7 +125,7 @@ static uint64_t late_of(const DispatcherReport *report, const Event *event) {
 
 /* Of a reader that does not answer less is known for a while: what was said before stands. */
 static void look_at(Look *look, const Ledger *s, Registration *g, const DispatcherReport *report) {
-        EventCut now = supervisor_event_totals(s, g);
+        EventCut now = ledger_event_totals(s, g);
         NewLoss l = { .registration = g };
 
         for (int i = 0; i < _LOSS_MAX; i++) {
@@ -148,7 +148,7 @@ static int get_report(Ledger *s, DispatcherReport *report) {
 
         if (n == s->losses.n_late)
                 return 0;
-        r = supervisor_report(s->readers, report, NULL);
+        r = readers_report(s->readers, report, NULL);
         if (r == 0)
                 s->losses.n_late = n;
         return r < 0 ? r : 0;
@@ -157,7 +157,7 @@ static int get_report(Ledger *s, DispatcherReport *report) {
 static int look_at_all(Ledger *s) {
         DispatcherReport report = { .n_subscribers = 0 };
         Look look = { .n = 0 };
-        int r = supervisor_cut_at_once(s->readers);
+        int r = readers_cut_at_once(s->readers);
 
         if (r == 0)
                 r = get_report(s, &report);
@@ -186,7 +186,7 @@ static int set_timer(Ledger *s, nsec_t took) {
         return r < 0 ? r : error_origin(sd_event_source_set_enabled(s->losses.timer, SD_EVENT_ONESHOT));
 }
 
-int supervisor_on_losses(void *userdata) {
+int ledger_on_losses(void *userdata) {
         Ledger *s = userdata;
         LossBell *bell = &s->losses.bell;
         nsec_t began = clock_now(CLOCK_MONOTONIC);
@@ -199,14 +199,14 @@ int supervisor_on_losses(void *userdata) {
         return r < 0 ? r : set_timer(s, clock_now(CLOCK_MONOTONIC) - began);
 }
 
-int supervisor_say_last_losses(Ledger *s, Registration *const *list, size_t n) {
+int ledger_say_last_losses(Ledger *s, Registration *const *list, size_t n) {
         const DispatcherReport none = { .n_subscribers = 0 };
         Look look = { .n = 0 };
         int r;
 
         if (!atomic_load(&s->losses.bell.is_noted))
                 return 0;
-        r = supervisor_cut(s->readers);
+        r = readers_cut(s->readers);
         for (size_t i = 0; i < n; i++)
                 look_at(&look, s, list[i], &none);
         for (Registration *g = n == 0 ? s->events->registrations : NULL; g; g = g->next)
@@ -215,14 +215,14 @@ int supervisor_say_last_losses(Ledger *s, Registration *const *list, size_t n) {
         return r < 0 ? r : 0;
 }
 
-void supervisor_add_removed_losses(Ledger *s, const Registration *g) {
-        const EventCut t = supervisor_event_totals(s, g);
+void ledger_add_removed_losses(Ledger *s, const Registration *g) {
+        const EventCut t = ledger_event_totals(s, g);
 
         for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                 s->losses.removed[i] += t.lost[i];
 }
 
-int supervisor_start_losses(Ledger *s) {
+int ledger_start_losses(Ledger *s) {
         int r = loss_bell_init(&s->losses.bell);
 
         if (r == 0)
@@ -236,7 +236,7 @@ int supervisor_start_losses(Ledger *s) {
         return r < 0 ? r : 0;
 }
 
-void supervisor_free_losses(Ledger *s) {
+void ledger_free_losses(Ledger *s) {
         s->losses.timer = sd_event_source_disable_unref(s->losses.timer);
         loss_bell_deinit(&s->losses.bell);
 }

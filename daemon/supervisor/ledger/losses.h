@@ -23,11 +23,11 @@ typedef struct Losses {
 #define LOSSES_NULL { .bell = LOSS_BELL_NULL }
 
 /* Before any other thread; and when all have ended. Negative. */
-int supervisor_start_losses(Ledger *s);
-void supervisor_free_losses(Ledger *s);
+int ledger_start_losses(Ledger *s);
+void ledger_free_losses(Ledger *s);
 /* Events are about to be removed, or, with none, perfd ends: what of their losses was not said yet. They are disabled. Negative. */
-int supervisor_say_last_losses(Ledger *s, Registration *const *list, size_t n);
+int ledger_say_last_losses(Ledger *s, Registration *const *list, size_t n);
 /* What an event has lost, behind its last cut, when it is about to go: the losses of all events, since the start, have it. */
-void supervisor_add_removed_losses(Ledger *s, const Registration *g);
+void ledger_add_removed_losses(Ledger *s, const Registration *g);
 /* Something was lost (CHANGE_LOSSES); userdata is the Ledger. Negative: fatal. */
-int supervisor_on_losses(void *userdata);
+int ledger_on_losses(void *userdata);

@@ -72,7 +72,7 @@ static int remember(Ledger *s, Registration *g, uint64_t last_subscriber) {
         return r;
 }
 
-int supervisor_remember_removed(Ledger *s, Registration *const *removed, size_t n, uint64_t last_subscriber) {
+int ledger_remember_removed(Ledger *s, Registration *const *removed, size_t n, uint64_t last_subscriber) {
         int r = 0;
 
         thread_assert(THREAD_MAIN);
@@ -81,12 +81,12 @@ int supervisor_remember_removed(Ledger *s, Registration *const *removed, size_t 
         return r;
 }
 
-void supervisor_forget_removed(Ledger *s, uint64_t oldest) {
+void ledger_forget_removed(Ledger *s, uint64_t oldest) {
         while (s->removed.first && s->removed.first->last_subscriber < oldest)
                 forget_first(s);
 }
 
-void supervisor_free_removed(Ledger *s) {
+void ledger_free_removed(Ledger *s) {
         while (s->removed.first)
                 forget_first(s);
 }

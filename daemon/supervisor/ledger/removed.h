@@ -30,9 +30,9 @@ typedef struct RemovedEvent {
  * They are disabled, unlinked and published without, and their fds are still open. last_subscriber: of the streams that are there; 0: there are none, and it does nothing. What there
  * is no memory for is missing in closing ledgers, which say so. Negative: errno of a read.
  */
-int supervisor_remember_removed(Ledger *s, Registration *const *removed, size_t n, uint64_t last_subscriber);
+int ledger_remember_removed(Ledger *s, Registration *const *removed, size_t n, uint64_t last_subscriber);
 /* A stream has ended; oldest: of those that are there, UINT64_MAX: none is. */
-void supervisor_forget_removed(Ledger *s, uint64_t oldest);
-void supervisor_free_removed(Ledger *s);
+void ledger_forget_removed(Ledger *s, uint64_t oldest);
+void ledger_free_removed(Ledger *s);
 /* Whether a stream that ends now, or any (0), was there with it. */
 bool removed_concerns(const RemovedEvent *e, uint64_t subscriber);

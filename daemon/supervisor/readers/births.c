@@ -113,7 +113,7 @@ static int look_at_all(const Readers *s, BirthWatch *w, bool *ret_any) {
         return 0;
 }
 
-int supervisor_doubt_births(Readers *s, PerfFdSet *const *list, size_t n, BirthDoubt **ret) {
+int readers_doubt_births(Readers *s, PerfFdSet *const *list, size_t n, BirthDoubt **ret) {
         size_t n_events = 0;
         bool any = false;
         BirthDoubt *d;
@@ -151,7 +151,7 @@ static bool is_decided(const BirthDoubt *d, nsec_t now) {
 }
 
 /* Of what is decided nothing more is to come; it goes. */
-void supervisor_judge_births(Readers *s) {
+void readers_judge_births(Readers *s) {
         BirthDoubt **next = &s->births.first;
         nsec_t now;
 
@@ -175,10 +175,10 @@ void supervisor_judge_births(Readers *s) {
         }
 }
 
-void supervisor_watch_births(Readers *s, BirthDoubt *doubt, nsec_t second) {
+void readers_watch_births(Readers *s, BirthDoubt *doubt, nsec_t second) {
         doubt->watch.second = second;
         doubt->until = second + FORK_NSEC;
-        supervisor_judge_births(s);
+        readers_judge_births(s);
         if (s->births.n == DOUBTS_MAX) { /* nobody has looked for long: rather not exact */
                 mark_all(doubt);
                 doubt_free(doubt);
@@ -192,11 +192,11 @@ void supervisor_watch_births(Readers *s, BirthDoubt *doubt, nsec_t second) {
 }
 
 static int on_told(sd_event_source *source, uint64_t usec, void *userdata) {
-        supervisor_judge_births(userdata);
+        readers_judge_births(userdata);
         return 0;
 }
 
-int supervisor_start_births(Readers *s) {
+int readers_start_births(Readers *s) {
         int r = error_origin(sd_event_add_time(s->operations->event, &s->births.timer, CLOCK_MONOTONIC, 0, TELL_ACCURACY_USEC, on_told, s));
 
         if (r >= 0)
@@ -204,7 +204,7 @@ int supervisor_start_births(Readers *s) {
         return r < 0 ? r : 0;
 }
 
-void supervisor_free_births(Readers *s) {
+void readers_free_births(Readers *s) {
         while (s->births.first) {
                 BirthDoubt *d = s->births.first;
 

@@ -21,7 +21,7 @@
 #define KIN 65536
 #define END_MOST (5 * NSEC_PER_SEC) /* for a thread that has nothing to do any more */
 
-size_t supervisor_count_online(const Readers *s) {
+size_t readers_count_online(const Readers *s) {
         size_t n = 0;
 
         for (size_t slot = 0; slot < s->n_cpus; slot++)
@@ -29,7 +29,7 @@ size_t supervisor_count_online(const Readers *s) {
         return n;
 }
 
-int supervisor_explain_thread(int r, Explanation *e) {
+int readers_explain_thread(int r, Explanation *e) {
         return refuse(e, REFUSED_EXHAUSTED, "kernel",
                       "a thread cannot be started: %s; perfd needs one for each CPU and a few more: raise TasksMax= "
                       "(RLIMIT_NPROC), or its memory limit", strerror(-r));
@@ -37,7 +37,7 @@ int supervisor_explain_thread(int r, Explanation *e) {
 
 /* ---- one CPU: its carrier, ring and batches ---------------------------------------------------------------------- */
 
-int supervisor_open_carrier(Readers *s, uint32_t slot, int *ret_fd, uint64_t *ret_read_format, Explanation *e) {
+int readers_open_carrier(Readers *s, uint32_t slot, int *ret_fd, uint64_t *ret_read_format, Explanation *e) {
         struct perf_event_attr attr = attr_of_carrier(&s->attr);
         OpenPlace place = { .pid = -1, .cpu = (int)s->cpus[slot], .leader_fd = -1 };
         int r = open_event(&attr, "a ring's carrier", place, ret_fd, e);
@@ -51,9 +51,9 @@ int supervisor_open_carrier(Readers *s, uint32_t slot, int *ret_fd, uint64_t *re
         return r;
 }
 
-int supervisor_open_ring(Readers *s, uint32_t slot, Explanation *e) {
+int readers_open_ring(Readers *s, uint32_t slot, Explanation *e) {
         Reader *reader = &s->by_slot[slot];
-        int r = supervisor_open_carrier(s, slot, &s->carriers[slot], &reader->carrier_read_format, e);
+        int r = readers_open_carrier(s, slot, &s->carriers[slot], &reader->carrier_read_format, e);
 
         if (r == OPEN_E_OFFLINE)
                 return refuse(e, REFUSED_UNSUPPORTED, "kernel", "CPU %u went offline while its ring buffer was opened",
@@ -66,7 +66,7 @@ int supervisor_open_ring(Readers *s, uint32_t slot, Explanation *e) {
                 return open_explain_mmap(r, s->settings->config->ring_size, (int)s->cpus[slot], e);
         r = open_id(s->carriers[slot], &reader->carrier_id, e);
         if (r == 0)
-                r = supervisor_open_migrations(s, slot, e);
+                r = readers_open_migrations(s, slot, e);
         if (r != 0)
                 return r;
         if (!reader->mailbox.mails.slots)
@@ -75,13 +75,13 @@ int supervisor_open_ring(Readers *s, uint32_t slot, Explanation *e) {
         return error_trace_of(reader_init_backlog(reader), "CPU %u", s->cpus[slot]);
 }
 
-void supervisor_close_ring(Readers *s, uint32_t slot) {
+void readers_close_ring(Readers *s, uint32_t slot) {
         ring_close(&s->by_slot[slot].ring);
-        supervisor_close_migrations(s, slot);
+        readers_close_migrations(s, slot);
         s->carriers[slot] = close_fd(s->carriers[slot]);
 }
 
-size_t supervisor_list_carrier(const Readers *s, uint32_t slot, PerfFd *to) {
+size_t readers_list_carrier(const Readers *s, uint32_t slot, PerfFd *to) {
         to[0] = (PerfFd){ .slot = slot, .fd = s->carriers[slot] };
         if (s->migrations.fds[slot] < 0)
                 return 1;
@@ -89,14 +89,14 @@ size_t supervisor_list_carrier(const Readers *s, uint32_t slot, PerfFd *to) {
         return 2;
 }
 
-void supervisor_list_carriers(Readers *s) {
+void readers_list_carriers(Readers *s) {
         s->carrier_fds.n = 0;
         for (uint32_t slot = 0; slot < s->n_cpus; slot++)
                 if (s->online[slot])
-                        s->carrier_fds.n += supervisor_list_carrier(s, slot, &s->carrier_fds.fds[s->carrier_fds.n]);
+                        s->carrier_fds.n += readers_list_carrier(s, slot, &s->carrier_fds.fds[s->carrier_fds.n]);
 }
 
-int supervisor_start_reader(Readers *s, uint32_t slot, Explanation *e) {
+int readers_start_one(Readers *s, uint32_t slot, Explanation *e) {
         Snapshot *empty = snapshot_new(0, (uint32_t)s->n_cpus, 0);
         int r;
 
@@ -109,7 +109,7 @@ int supervisor_start_reader(Readers *s, uint32_t slot, Explanation *e) {
                               "perfd may not run on %s CPU %u: allow it (CPUAffinity=, cpusets), or restrict readers to other "
                               "CPUs by readers.cpus", s->by_slot[slot].guard ? "the CPUs of readers.cpus, as it must for"
                                                                              : "all CPUs; not on", s->cpus[slot]);
-        return r < 0 ? supervisor_explain_thread(r, e) : 0;
+        return r < 0 ? readers_explain_thread(r, e) : 0;
 }
 
 /* ---- start and stop ---------------------------------------------------------------------------------------------- */
@@ -157,7 +157,7 @@ static int make_slots(Readers *s) {
         return emit_pipe_init(&s->emit_pipe);
 }
 
-int supervisor_start_cpus(Readers *s, Explanation *e) {
+int readers_start_cpus(Readers *s, Explanation *e) {
         int r;
 
         s->host->is_in_pid_namespace = !tasks_in_root_namespace();
@@ -170,18 +170,18 @@ int supervisor_start_cpus(Readers *s, Explanation *e) {
         if (r == 0)
                 r = find_cpus(s, e);
         if (r == 0)
-                r = ring_limits_check(supervisor_count_online(s), s->settings->config->ring_size, e);
+                r = ring_limits_check(readers_count_online(s), s->settings->config->ring_size, e);
         if (r == 0)
                 r = make_slots(s);
         if (r == 0)
-                r = supervisor_find_migrations(s);
+                r = readers_find_migrations(s);
         if (r != 0)
                 return r;
         s->dispatcher = (Dispatcher){ .clock = s->attr.clock, .tick = READER_FLUSH, .losses = s->loss_bell,
                                        .confirms_cgroups = s->host->is_in_pid_namespace, .reads_proc = tasks_has_own_proc(),
                                        .cgroups = s->host->cgroups.path };
         s->subscribers_max = s->settings->config->subscribers_max;
-        r = supervisor_place_threads(s, e);
+        r = readers_place_threads(s, e);
         if (r != 0)
                 return r;
         r = dispatcher_init(&s->dispatcher, s->pipes, (uint32_t)s->n_cpus + 1, s->subscribers_max);
@@ -189,39 +189,39 @@ int supervisor_start_cpus(Readers *s, Explanation *e) {
                 dispatcher_set_pipe(&s->dispatcher, (uint32_t)s->n_cpus, true, false);
         for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++) {
                 if (s->online[slot])
-                        r = supervisor_open_ring(s, slot, e);
+                        r = readers_open_ring(s, slot, e);
                 else
                         dispatcher_set_pipe(&s->dispatcher, slot, false, false);
         }
-        supervisor_list_carriers(s);
+        readers_list_carriers(s);
         return r;
 }
 
-int supervisor_start_readers(Readers *s, Explanation *e) {
+int readers_start(Readers *s, Explanation *e) {
         int r = 0;
 
         for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++)
                 if (s->online[slot])
-                        r = supervisor_start_reader(s, slot, e);
+                        r = readers_start_one(s, slot, e);
         return r;
 }
 
-void supervisor_stop_readers(Readers *s) {
+void readers_stop(Readers *s) {
         bool any = false;
 
         for (size_t slot = 0; s->by_slot && slot < s->n_cpus; slot++)
                 any |= s->by_slot[slot].thread.started;
-        if (any && supervisor_order(s, READER_STOP, NULL) < 0)
+        if (any && readers_command(s, READER_STOP, NULL) < 0)
                 abort(); /* no memory for a mail: the threads cannot be told */
         for (uint32_t slot = 0; any && slot < s->n_cpus; slot++) {
                 if (reader_is_stalled(&s->answering.readers[slot]))
                         continue; /* it may never end: supervisor_stop() */
                 if (!reader_join_within(&s->by_slot[slot], END_MOST)) /* a reader that fails ends the process itself */
-                        supervisor_set_stalled(s, slot); /* what it was asked its backup has done */
+                        readers_set_stalled(s, slot); /* what it was asked its backup has done */
         }
 }
 
-void supervisor_free_cpus(Readers *s) {
+void readers_free_cpus(Readers *s) {
         for (size_t i = 0; s->by_slot && s->carriers && i < s->n_cpus; i++) {
                 reader_deinit(&s->by_slot[i]);
                 close_fd(s->carriers[i]);
@@ -231,8 +231,8 @@ void supervisor_free_cpus(Readers *s) {
         free(s->pipes);
         free(s->carriers);
         free(s->carrier_fds.fds);
-        supervisor_free_migrations(s);
-        supervisor_free_places(s);
+        readers_free_migrations(s);
+        readers_free_places(s);
         free(s->online);
         free(s->cpus);
         close_fd(s->acknowledge_fd);

@@ -39,7 +39,7 @@ size_t emit_pipe_n_away(const EmitPipe *o) {
         return o->n_batches - queue_count(&o->free) - (o->batch != NULL);
 }
 
-void supervisor_flush_emitted(Readers *s) {
+void readers_flush_emitted(Readers *s) {
         Batch *b = s->emit_pipe.batch;
         bool pushed;
 
@@ -57,7 +57,7 @@ static int on_held_enough(sd_event_source *source, uint64_t usec, void *userdata
         Readers *s = userdata;
 
         s->emit_pipe.is_held = false;
-        supervisor_flush_emitted(s);
+        readers_flush_emitted(s);
         return 0;
 }
 
@@ -65,14 +65,14 @@ static int on_held_enough(sd_event_source *source, uint64_t usec, void *userdata
  * After a request. Its samples leave at once while few batches are away. Otherwise they wait for those of the next requests,
  * the longer the fewer batches are left: so no number of requests can use them up, only a number of bytes.
  */
-int supervisor_send_emitted(Readers *s) {
+int readers_send_emitted(Readers *s) {
         EmitPipe *o = &s->emit_pipe;
         size_t away = emit_pipe_n_away(o);
         uint64_t usec;
         int r;
 
         if (away < PROMPT_BATCHES) {
-                supervisor_flush_emitted(s);
+                readers_flush_emitted(s);
                 return 0;
         }
         if (!o->batch || o->batch->n_entries == 0 || o->is_held)
@@ -92,7 +92,7 @@ int supervisor_send_emitted(Readers *s) {
 }
 
 /* Batches are made as they are needed and used again. */
-int supervisor_need_emit_batch(Readers *s) {
+int readers_need_emit_batch(Readers *s) {
         EmitPipe *o = &s->emit_pipe;
 
         if (o->batch && o->batch->n_entries > 0)
@@ -110,7 +110,7 @@ int supervisor_need_emit_batch(Readers *s) {
         return 0;
 }
 
-void supervisor_cut_emitted(Readers *s) {
-        supervisor_flush_emitted(s); /* what is delivered is on its way */
+void readers_cut_emitted(Readers *s) {
+        readers_flush_emitted(s); /* what is delivered is on its way */
         s->emit_pipe.cut = s->n_cuts;
 }

@@ -34,10 +34,10 @@ BatchPipe emit_pipe(EmitPipe *o);
 /* Batches that the dispatcher has not given back. */
 size_t emit_pipe_n_away(const EmitPipe *o);
 /* There is a batch that is being filled. EMIT_E_LOST, -ENOMEM */
-int supervisor_need_emit_batch(Readers *s);
+int readers_need_emit_batch(Readers *s);
 /* After a request: what it has emitted goes, soon if not now. */
-int supervisor_send_emitted(Readers *s);
+int readers_send_emitted(Readers *s);
 /* What was taken goes to the dispatcher: before a snapshot, a cut, or the end of the window. */
-void supervisor_flush_emitted(Readers *s);
+void readers_flush_emitted(Readers *s);
 /* What comes from now on is behind the last cut. */
-void supervisor_cut_emitted(Readers *s);
+void readers_cut_emitted(Readers *s);

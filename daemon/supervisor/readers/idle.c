@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-void supervisor_find_idle(Readers *s, uint32_t slot) {
+void readers_find_idle(Readers *s, uint32_t slot) {
         bool is_wanted = s->idle && s->by_slot[slot].guard == 0; /* else nobody waits for what is seen */
         int r = is_wanted ? idle_cpus_find(s->idle, s->cpus[slot]) : 0;
 
@@ -20,7 +20,7 @@ void supervisor_find_idle(Readers *s, uint32_t slot) {
                                "the idle state of CPU %u is not visible, so it is woken: %s", s->cpus[slot], error_text(r));
 }
 
-int supervisor_open_idle(IdleCpus **ret, Explanation *why) {
+int readers_open_idle(IdleCpus **ret, Explanation *why) {
         _cleanup_free_ uint32_t *cpus = NULL;
         uint32_t most = 0;
         size_t n = 0;
@@ -43,9 +43,9 @@ int supervisor_open_idle(IdleCpus **ret, Explanation *why) {
         return 0;
 }
 
-void supervisor_start_idle(Readers *s) {
+void readers_start_idle(Readers *s) {
         for (uint32_t slot = 0; slot < s->n_cpus; slot++)
                 if (s->online[slot])
-                        supervisor_find_idle(s, slot);
+                        readers_find_idle(s, slot);
         s->dispatcher.idle = s->idle;
 }

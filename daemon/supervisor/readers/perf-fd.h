@@ -18,7 +18,7 @@ typedef struct PerfFd {
         uint64_t whom;   /* tid, inode of a cgroup, or 0: the whole CPU */
         bool is_cgroup;
         bool is_successor;    /* as in SnapshotStream, until event_fds_cut_over() */
-        bool leaves;     /* what it observes is gone: supervisor_retract() */
+        bool leaves;     /* what it observes is gone: changes_drop_leaving() */
         bool awaits_exec; /* its task enables it, by its next exec: event_fds_enable() leaves it alone until then */
         bool is_breakpoint;
         bool is_sampling; /* as in SnapshotStream, as the next two */

@@ -36,7 +36,7 @@ static int refuse_offline(const char *key, const char *list, Explanation *e) {
                       list);
 }
 
-int supervisor_place_threads(Readers *s, Explanation *e) {
+int readers_place_threads(Readers *s, Explanation *e) {
         const Config *c = s->settings->config;
         int r = list_parse(c->reader_cpus, &s->reader_cpus, &s->n_reader_cpus, e);
 
@@ -66,14 +66,14 @@ int supervisor_place_threads(Readers *s, Explanation *e) {
         return 0;
 }
 
-bool supervisor_reads_remotely(const Readers *s) {
+bool readers_read_remotely(const Readers *s) {
         for (size_t slot = 0; slot < s->n_cpus; slot++)
                 if (s->by_slot[slot].guard > 0)
                         return true;
         return false;
 }
 
-void supervisor_free_places(Readers *s) {
+void readers_free_places(Readers *s) {
         free(s->reader_cpus);
         free(s->dispatcher_cpus);
 }

@@ -33,7 +33,7 @@ static bool all_acknowledged(const Readers *s) {
 
 /* 1: one has answered. 0: a slice is over. Negative: what serving others has said. */
 static int wait_once(Readers *s, Patience *p) {
-        int r = supervisor_wait_slice(s, p, s->acknowledge_fd);
+        int r = readers_wait_slice(s, p, s->acknowledge_fd);
         uint64_t count;
         ssize_t n;
 
@@ -45,7 +45,7 @@ static int wait_once(Readers *s, Patience *p) {
 }
 
 /* Negative: what serving others has said; all the same nobody is awaited any more. */
-static int supervisor_wait_for_readers(Readers *s) {
+static int readers_wait_for_readers(Readers *s) {
         Patience p = patience_new();
         int r, result = 0;
 
@@ -55,7 +55,7 @@ static int supervisor_wait_for_readers(Readers *s) {
                         result = r;
                 for (uint32_t slot = 0; r <= 0 && patience_is_over(s, &p, PATIENCE) && slot < s->n_cpus; slot++)
                         if (is_awaited(s, slot))
-                                supervisor_set_stalled(s, slot);
+                                readers_set_stalled(s, slot);
         }
         return result;
 }
@@ -102,7 +102,7 @@ static void do_without(Readers *s, uint32_t slot, const ReaderCommand *mail) {
                 *mail->ret_error = open_switch_all(mail->fds, mail->n_fds, false);
 }
 
-int supervisor_order_each(Readers *s, const ReaderCommand *each) {
+int readers_command_each(Readers *s, const ReaderCommand *each) {
         _cleanup_free_ ReaderCommand **mails = calloc(s->n_cpus + 1, sizeof(*mails));
         bool have = mails;
         int r;
@@ -121,7 +121,7 @@ int supervisor_order_each(Readers *s, const ReaderCommand *each) {
                         send_mail(s, i, mails[i]);
                 else if (s->by_slot[i].thread.started)
                         do_without(s, i, &each[i]);
-        r = supervisor_wait_for_readers(s);
+        r = readers_wait_for_readers(s);
         for (uint32_t i = 0; i < s->n_cpus; i++) {
                 if (!mails[i])
                         continue;
@@ -141,21 +141,21 @@ static int order_all(Readers *s, ReaderCommandKind kind, Snapshot *snapshot, uin
                 return error_origin(-ENOMEM);
         for (size_t i = 0; i < s->n_cpus; i++)
                 each[i] = (ReaderCommand){ .kind = kind, .snapshot = snapshot, .cut = cut };
-        return supervisor_order_each(s, each);
+        return readers_command_each(s, each);
 }
 
-int supervisor_order(Readers *s, ReaderCommandKind kind, Snapshot *snapshot) {
+int readers_command(Readers *s, ReaderCommandKind kind, Snapshot *snapshot) {
         return order_all(s, kind, snapshot, 0);
 }
 
 /* Main's own is taken behind those of the readers. */
 static void end_cut(Readers *s) {
-        supervisor_judge_births(s);
-        supervisor_cut_emitted(s);
+        readers_judge_births(s);
+        readers_cut_emitted(s);
         s->hooks.on_cut(s->hooks.userdata);
 }
 
-int supervisor_cut(Readers *s) {
+int readers_cut(Readers *s) {
         int r = order_all(s, READER_CUT, NULL, ++s->n_cuts);
 
         if (r == 0)
@@ -169,10 +169,10 @@ static void find_stalled(Readers *s) {
 
         for (uint32_t slot = 0; slot < s->n_cpus; slot++)
                 if (is_awaited(s, slot) && now - s->answering.readers[slot].sent >= PATIENCE)
-                        supervisor_set_stalled(s, slot);
+                        readers_set_stalled(s, slot);
 }
 
-int supervisor_cut_at_once(Readers *s) {
+int readers_cut_at_once(Readers *s) {
         Patience p = patience_new();
         int r = 0;
 
@@ -220,7 +220,7 @@ static void release_turned(Readers *s, void *turned) {
                 free(turned);
 }
 
-static int supervisor_order_adopt(Readers *s, Snapshot *snapshot, uint64_t cut) {
+static int readers_order_adopt(Readers *s, Snapshot *snapshot, uint64_t cut) {
         _cleanup_free_ ReaderCommand *each = calloc(s->n_cpus + 1, sizeof(*each));
         TurnedStream *turned = NULL;
         int r;
@@ -231,8 +231,8 @@ static int supervisor_order_adopt(Readers *s, Snapshot *snapshot, uint64_t cut) 
                 each[slot] = (ReaderCommand){ .kind = READER_SET_SNAPSHOT, .snapshot = snapshot, .cut = cut };
         r = make_turned(s, snapshot, each, &turned);
         if (r == 0)
-                r = supervisor_order_each(s, each);
-        supervisor_defer(s, release_turned, turned); /* one that was stopped in the middle of it still writes there */
+                r = readers_command_each(s, each);
+        readers_defer(s, release_turned, turned); /* one that was stopped in the middle of it still writes there */
         return r;
 }
 
@@ -242,11 +242,11 @@ static int publish(Readers *s, uint64_t cut) {
         int r;
 
         thread_assert(THREAD_MAIN);
-        supervisor_flush_emitted(s); /* its masks are of the generation that ends */
+        readers_flush_emitted(s); /* its masks are of the generation that ends */
         r = s->hooks.build_snapshot(s->hooks.userdata, &snapshot);
         if (r < 0)
                 return r;
-        r = supervisor_order_adopt(s, snapshot, cut);
+        r = readers_order_adopt(s, snapshot, cut);
         if (r < 0)
                 return r;
         tick = snapshot->latency && snapshot->latency < READER_FLUSH ? snapshot->latency : READER_FLUSH;
@@ -257,21 +257,21 @@ static int publish(Readers *s, uint64_t cut) {
         return 0;
 }
 
-int supervisor_publish(Readers *s) {
+int readers_publish(Readers *s) {
         return publish(s, 0);
 }
 
 /* Where streams change over readers look for a place of their own: the cut is behind it then. */
-int supervisor_publish_at_cut(Readers *s) {
+int readers_publish_at_cut(Readers *s) {
         int r;
 
         if (s->hooks.changes_over(s->hooks.userdata)) {
                 r = publish(s, 0);
-                return r < 0 ? r : supervisor_cut(s);
+                return r < 0 ? r : readers_cut(s);
         }
         r = publish(s, ++s->n_cuts);
         if (r == 0) { /* main does nothing in between */
-                supervisor_cut_emitted(s);
+                readers_cut_emitted(s);
                 s->hooks.on_cut(s->hooks.userdata);
         }
         return r;

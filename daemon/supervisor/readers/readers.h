@@ -62,7 +62,7 @@ typedef struct Readers {
         Stalls answering;       /* readers that do not answer */
         struct {
                 nsec_t since; /* CLOCK_MONOTONIC: what the dispatcher was asked first and does not answer; 0: it does */
-                struct DispatcherAsk *look; /* asked by supervisor_look_at_dispatcher(), not answered yet; or NULL */
+                struct DispatcherAsk *look; /* asked by readers_look_at_dispatcher(), not answered yet; or NULL */
                 nsec_t looked;              /* when, or when it has moved last since then */
                 uint64_t seen;              /* of its heartbeat, then */
         } unanswered;
@@ -78,38 +78,38 @@ typedef struct Readers {
  * supervisor/readers/cpus.c: for each CPU that can be there a slot, for each that is online a carrier, a ring, batches and a reader.
  * Refused: with the limit or the privilege that is in the way.
  */
-int supervisor_start_cpus(Readers *s, Explanation *e);
-int supervisor_start_readers(Readers *s, Explanation *e);
-int supervisor_explain_thread(int r, Explanation *e);
+int readers_start_cpus(Readers *s, Explanation *e);
+int readers_start(Readers *s, Explanation *e);
+int readers_explain_thread(int r, Explanation *e);
 /*
  * supervisor/readers/idle.c: what it takes, with the privileges of the beginning, which end with it; why not, if *ret is NULL then.
  * -ENOMEM. Behind it, before the dispatcher starts, all CPUs that are online; and one that came.
  */
-int supervisor_open_idle(IdleCpus **ret, Explanation *why);
-void supervisor_start_idle(Readers *s);
-void supervisor_find_idle(Readers *s, uint32_t slot);
+int readers_open_idle(IdleCpus **ret, Explanation *why);
+void readers_start_idle(Readers *s);
+void readers_find_idle(Readers *s, uint32_t slot);
 /*
  * supervisor/readers/place.c: tells every reader and the dispatcher, before they start, where they run and how urgently. Refused: a
  * list of CPUs has none that is online.
  */
-int supervisor_place_threads(Readers *s, Explanation *e);
+int readers_place_threads(Readers *s, Explanation *e);
 /* Some ring is read by a thread on another CPU than its own. */
-bool supervisor_reads_remotely(const Readers *s);
-void supervisor_free_places(Readers *s);
+bool readers_read_remotely(const Readers *s);
+void readers_free_places(Readers *s);
 /* Disabled. Side records that this kernel does not know are done without. Also OPEN_E_OFFLINE. */
-int supervisor_open_carrier(Readers *s, uint32_t slot, int *ret_fd, uint64_t *ret_read_format, Explanation *e);
+int readers_open_carrier(Readers *s, uint32_t slot, int *ret_fd, uint64_t *ret_read_format, Explanation *e);
 /*
  * One CPU's carrier and ring, and the reader's own parts unless it has them from the last time that the CPU was there.
- * Half of it is left if it fails: supervisor_close_ring().
+ * Half of it is left if it fails: readers_close_ring().
  */
-int supervisor_open_ring(Readers *s, uint32_t slot, Explanation *e);
-void supervisor_close_ring(Readers *s, uint32_t slot);
-int supervisor_start_reader(Readers *s, uint32_t slot, Explanation *e);
+int readers_open_ring(Readers *s, uint32_t slot, Explanation *e);
+void readers_close_ring(Readers *s, uint32_t slot);
+int readers_start_one(Readers *s, uint32_t slot, Explanation *e);
 /* What is on while something is traced: the carrier, and who moves between cgroups. At most two. */
-size_t supervisor_list_carrier(const Readers *s, uint32_t slot, PerfFd *to);
+size_t readers_list_carrier(const Readers *s, uint32_t slot, PerfFd *to);
 /* The same of all online CPUs, into s->carrier_fds. */
-void supervisor_list_carriers(Readers *s);
-size_t supervisor_count_online(const Readers *s);
-void supervisor_stop_readers(Readers *s);
+void readers_list_carriers(Readers *s);
+size_t readers_count_online(const Readers *s);
+void readers_stop(Readers *s);
 /* Accepts what was half started. The threads have ended. */
-void supervisor_free_cpus(Readers *s);
+void readers_free_cpus(Readers *s);

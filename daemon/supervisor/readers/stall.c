@@ -16,7 +16,7 @@
 
 /* ---- what is kept ------------------------------------------------------------------------------------------------ */
 
-void supervisor_defer(Readers *s, void (*release)(Readers *s, void *object), void *object) {
+void readers_defer(Readers *s, void (*release)(Readers *s, void *object), void *object) {
         Stalls *l = &s->answering;
         Deferred *d;
 
@@ -38,7 +38,7 @@ void supervisor_defer(Readers *s, void (*release)(Readers *s, void *object), voi
         l->last = d;
 }
 
-void supervisor_release_deferred(Readers *s) {
+void readers_release_deferred(Readers *s) {
         Stalls *l = &s->answering;
 
         while (l->n == 0 && l->deferred) {
@@ -52,10 +52,10 @@ void supervisor_release_deferred(Readers *s) {
         }
 }
 
-void supervisor_abandon_deferred(Readers *s) {
+void readers_abandon_deferred(Readers *s) {
         s->answering.is_abandoned = true;
         s->answering.n = 0; /* fds are not kept any more */
-        supervisor_release_deferred(s);
+        readers_release_deferred(s);
 }
 
 /* ---- who does not answer ----------------------------------------------------------------------------------------- */
@@ -70,7 +70,7 @@ static const char *command_name(ReaderCommandKind kind) {
         return names[kind];
 }
 
-const char *supervisor_thread_state(pid_t tid) {
+const char *readers_thread_state(pid_t tid) {
         WITH_FD_RESERVE; /* /proc is read */
 
         switch (task_state((uint32_t)tid)) {
@@ -87,7 +87,7 @@ const char *supervisor_thread_state(pid_t tid) {
         }
 }
 
-int supervisor_tell_pipe(Readers *s, DispatcherCommandKind kind, uint32_t slot) {
+int readers_tell_pipe(Readers *s, DispatcherCommandKind kind, uint32_t slot) {
         DispatcherCommand *mail = calloc(1, sizeof(*mail));
 
         if (!mail)
@@ -102,7 +102,7 @@ int supervisor_tell_pipe(Readers *s, DispatcherCommandKind kind, uint32_t slot) 
  * it may be the dispatcher's work that the thread was stopped in.
  */
 static void leave_pipe(Readers *s, uint32_t slot) {
-        if (supervisor_tell_pipe(s, DISPATCHER_PIPE_STALLED, slot) < 0)
+        if (readers_tell_pipe(s, DISPATCHER_PIPE_STALLED, slot) < 0)
                 log_print(LOG_ERR, MESSAGE_NO_MEMORY,
                           "no memory to notify the dispatcher: time-ordered streams wait for CPU %u", s->cpus[slot]);
 }
@@ -119,17 +119,17 @@ static void set_stalled(Readers *s, uint32_t slot, const char *asked) {
                        "continues without it: its ring buffer is not read, and changes reach CPU %u when it responds "
                        "again", r->cpu, r->thread.name,
                        (int)r->thread.tid, (unsigned long long)((clock_now(CLOCK_MONOTONIC) - a->sent) / NSEC_PER_SEC),
-                       asked, supervisor_thread_state(r->thread.tid), r->cpu);
+                       asked, readers_thread_state(r->thread.tid), r->cpu);
         if (sd_event_get_state(s->operations->event) != SD_EVENT_FINISHED) /* at the end nobody hears of it */
                 must(sd_event_source_set_io_events(s->answering.source, EPOLLIN)); /* epoll_ctl(2), MOD: needs no memory */
         leave_pipe(s, slot);
 }
 
-void supervisor_set_stalled(Readers *s, uint32_t slot) {
+void readers_set_stalled(Readers *s, uint32_t slot) {
         set_stalled(s, slot, command_name(s->answering.readers[slot].kind));
 }
 
-void supervisor_doubt_reader(Readers *s, uint32_t slot, nsec_t since, const char *asked) {
+void readers_doubt(Readers *s, uint32_t slot, nsec_t since, const char *asked) {
         Answering *a = &s->answering.readers[slot];
         ReaderCommand *mail;
 
@@ -147,7 +147,7 @@ void supervisor_doubt_reader(Readers *s, uint32_t slot, nsec_t since, const char
         set_stalled(s, slot, asked);
 }
 
-void supervisor_say_stalled(const Readers *s, char *text, size_t size) {
+void readers_say_stalled(const Readers *s, char *text, size_t size) {
         nsec_t now = clock_now(CLOCK_MONOTONIC);
         size_t used = 0;
 
@@ -162,12 +162,12 @@ void supervisor_say_stalled(const Readers *s, char *text, size_t size) {
         }
 }
 
-int supervisor_refuse_stalled(const Readers *s, const char *what, Explanation *e) {
+int readers_refuse_stalled(const Readers *s, const char *what, Explanation *e) {
         char who[256];
 
         if (s->answering.n == 0)
                 return 0;
-        supervisor_say_stalled(s, who, sizeof(who));
+        readers_say_stalled(s, who, sizeof(who));
         return refuse(e, REFUSED_UNSUPPORTED, "reader-stalled", "%s needs every reader, and %s: let that thread continue, and "
                 "try again",
                       what, who);
@@ -186,7 +186,7 @@ static int on_answer(sd_event_source *source, int fd, uint32_t revents, void *us
         return 0;
 }
 
-int supervisor_start_stalls(Readers *s) {
+int readers_start_stalls(Readers *s) {
         int r;
 
         s->answering.readers = calloc(s->n_cpus, sizeof(*s->answering.readers));
@@ -198,8 +198,8 @@ int supervisor_start_stalls(Readers *s) {
         return r < 0 ? r : 0;
 }
 
-void supervisor_free_stalls(Readers *s) {
-        supervisor_release_deferred(s);
+void readers_free_stalls(Readers *s) {
+        readers_release_deferred(s);
         s->answering.source = sd_event_source_disable_unref(s->answering.source);
         for (uint32_t slot = 0; s->answering.readers && slot < s->n_cpus; slot++)
                 snapshot_unref(s->answering.readers[slot].snapshot);

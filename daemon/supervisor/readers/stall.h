@@ -49,28 +49,28 @@ typedef struct Stalls {
 } Stalls;
 
 /* Before the readers start. -ENOMEM, what sd_event_add_io() says. */
-int supervisor_start_stalls(Readers *s);
-void supervisor_free_stalls(Readers *s);
+int readers_start_stalls(Readers *s);
+void readers_free_stalls(Readers *s);
 
 static inline bool reader_is_stalled(const Answering *a) {
         return a->stalled_since > 0;
 }
 
 /* Main does not wait for it any longer. It has been sent something that it will acknowledge when it goes on. */
-void supervisor_set_stalled(Readers *s, uint32_t slot);
+void readers_set_stalled(Readers *s, uint32_t slot);
 /* Of one that was not sent anything yet, and was asked otherwise, or looked at, and has been silent since then. */
-void supervisor_doubt_reader(Readers *s, uint32_t slot, nsec_t since, const char *asked);
+void readers_doubt(Readers *s, uint32_t slot, nsec_t since, const char *asked);
 /* release(s, object) when no reader is stalled; now, if none is. */
-void supervisor_defer(Readers *s, void (*release)(Readers *s, void *object), void *object);
+void readers_defer(Readers *s, void (*release)(Readers *s, void *object), void *object);
 /* What is kept for nobody any more goes. */
-void supervisor_release_deferred(Readers *s);
+void readers_release_deferred(Readers *s);
 /* To the dispatcher, about the batch pipe of a reader; it is not waited for. -ENOMEM */
-int supervisor_tell_pipe(Readers *s, DispatcherCommandKind kind, uint32_t slot);
+int readers_tell_pipe(Readers *s, DispatcherCommandKind kind, uint32_t slot);
 /* At the end, when it is not waited for any longer: fds and probes of what was kept go, its memory stays. */
-void supervisor_abandon_deferred(Readers *s);
+void readers_abandon_deferred(Readers *s);
 /* Which CPUs are left out, and since when. "" if none is. */
-void supervisor_say_stalled(const Readers *s, char *text, size_t size);
+void readers_say_stalled(const Readers *s, char *text, size_t size);
 /* In which state a thread is, in words for the log. */
-const char *supervisor_thread_state(pid_t tid);
+const char *readers_thread_state(pid_t tid);
 /* What needs every reader is refused while one does not answer. */
-int supervisor_refuse_stalled(const Readers *s, const char *what, Explanation *e);
+int readers_refuse_stalled(const Readers *s, const char *what, Explanation *e);

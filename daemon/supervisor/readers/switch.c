@@ -71,7 +71,7 @@ static int order_switch(Readers *s, int *fds, const size_t *first, ReaderCommand
         for (uint32_t slot = 0; slot < s->n_cpus; slot++)
                 each[slot] = (ReaderCommand){ .kind = kind, .fds = fds + first[slot], .on = on,
                                            .n_fds = first[slot + 1] - first[slot], .ret_error = &errors[slot] };
-        r = supervisor_order_each(s, each);
+        r = readers_command_each(s, each);
         *ret_error = 0;
         for (uint32_t slot = 0; slot < s->n_cpus && *ret_error == 0; slot++)
                 *ret_error = error_origin_of(errors[slot], "reader of CPU %u, which %s events", s->cpus[slot],
@@ -96,12 +96,12 @@ static int switch_all(Readers *s, PerfFdSet *const *list, size_t n, ReaderComman
         if (r == 0)
                 r = order_switch(s, fds, first, kind, on, ret_error);
         if (r == 0 && *ret_error == 0)
-                r = supervisor_doubt_births(s, list, n, &doubt);
+                r = readers_doubt_births(s, list, n, &doubt);
         if (r < 0 || !doubt)
                 return r;
         second = clock_now(s->attr.clock);
         r = order_switch(s, fds, first, READER_SWITCH, on, ret_error);
-        supervisor_watch_births(s, doubt, second);
+        readers_watch_births(s, doubt, second);
         return r;
 }
 

@@ -48,7 +48,7 @@ static int find_namespace(Readers *s) {
         return 0;
 }
 
-int supervisor_find_migrations(Readers *s) {
+int readers_find_migrations(Readers *s) {
         MoveFields *f = &s->migrations.fields;
         Plan *plan = NULL;
         int r;
@@ -83,7 +83,7 @@ static struct perf_event_attr attr_of_migrations(const Readers *s) {
         return attr;
 }
 
-int supervisor_open_migrations(Readers *s, uint32_t slot, Explanation *e) {
+int readers_open_migrations(Readers *s, uint32_t slot, Explanation *e) {
         OpenPlace place = { .pid = -1, .cpu = (int)s->cpus[slot], .leader_fd = -1 };
         _cleanup_close_ int fd = -1;
         struct perf_event_attr attr;
@@ -105,12 +105,12 @@ int supervisor_open_migrations(Readers *s, uint32_t slot, Explanation *e) {
         return 0;
 }
 
-void supervisor_close_migrations(Readers *s, uint32_t slot) {
+void readers_close_migrations(Readers *s, uint32_t slot) {
         s->migrations.fds[slot] = close_fd(s->migrations.fds[slot]);
         s->by_slot[slot].moves.id = 0;
 }
 
-void supervisor_free_migrations(Readers *s) {
+void readers_free_migrations(Readers *s) {
         for (size_t slot = 0; s->migrations.fds && slot < s->n_cpus; slot++)
                 close_fd(s->migrations.fds[slot]);
         free(s->migrations.fds);
@@ -128,7 +128,7 @@ static void learn_comms(Readers *s, const TaskScan *scan) {
                                        scan->processes[i].threads[k].comm);
 }
 
-int supervisor_learn_tasks(Readers *s) {
+int readers_learn_tasks(Readers *s) {
         _cleanup_(task_scan_freep) TaskScan *scan = NULL;
         Explanation e = EXPLANATION_NULL;
         DispatcherCommand *mail;
@@ -139,7 +139,7 @@ int supervisor_learn_tasks(Readers *s) {
         if (s->knows_tasks || !s->active)
                 return 0;
         if (!s->tells_notes)
-                r = supervisor_publish(s);
+                r = readers_publish(s);
         if (r == 0 && !s->host->cgroups.path)
                 r = cgroup_find_hierarchy("", &s->host->cgroups, NULL); /* refused: then cgroups have no ids */
         if (r >= 0 && !tasks_has_own_proc())

@@ -21,11 +21,11 @@ typedef struct CgroupMigrations {
  * Before a stream begins, and when the carriers were enabled while somebody is subscribed: the
  * dispatcher hears of all tasks that are there. Does nothing if it knows them. REFUSED_CANCELLED, negative.
  */
-int supervisor_learn_tasks(Readers *s);
+int readers_learn_tasks(Readers *s);
 /* Once, before the rings: the stream of moves between cgroups, if this kernel has it. */
-int supervisor_find_migrations(Readers *s);
+int readers_find_migrations(Readers *s);
 /* Opens it in a ring that has a carrier, before its reader starts. If it cannot be opened it is simply not there. */
-int supervisor_open_migrations(Readers *s, uint32_t slot, Explanation *e);
+int readers_open_migrations(Readers *s, uint32_t slot, Explanation *e);
 /* After its reader ended. */
-void supervisor_close_migrations(Readers *s, uint32_t slot);
-void supervisor_free_migrations(Readers *s);
+void readers_close_migrations(Readers *s, uint32_t slot);
+void readers_free_migrations(Readers *s);

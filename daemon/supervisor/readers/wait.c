@@ -47,13 +47,13 @@ static int wait_slice(Readers *s, Patience *p, int fd, int msec) {
         return r < 0 ? r : (polled[0].revents & POLLIN) != 0;
 }
 
-int supervisor_wait_slice(Readers *s, Patience *p, int fd) {
+int readers_wait_slice(Readers *s, Patience *p, int fd) {
         return wait_slice(s, p, fd, SLICE_MSEC);
 }
 
 /* ---- the dispatcher ---------------------------------------------------------------------------------------------- */
 
-int supervisor_refuse_unanswered(const Readers *s, const char *what, Explanation *e) {
+int readers_refuse_unanswered(const Readers *s, const char *what, Explanation *e) {
         if (s->unanswered.since == 0)
                 return 0;
         return refuse(e, REFUSED_UNSUPPORTED, "dispatcher-stalled",
@@ -69,15 +69,15 @@ static void set_unanswered(Readers *s, nsec_t since, const char *what) {
         if (s->unanswered.since > 0)
                 return;
         s->unanswered.since = since;
-        supervisor_say_stalled(s, stalled, sizeof(stalled)); /* one may have been stopped in the dispatcher's work */
+        readers_say_stalled(s, stalled, sizeof(stalled)); /* one may have been stopped in the dispatcher's work */
         log_print(LOG_ERR, MESSAGE_DISPATCHER_STALLED,
                   "the dispatcher (tid %d) has not responded for %llu s since it was asked %s; it is %s%s%s. perfd continues, and "
                   "refuses what needs the dispatcher: streams pause until it responds again",
                   (int)s->dispatcher.thread.tid, (unsigned long long)((clock_now(CLOCK_MONOTONIC) - since) / NSEC_PER_SEC), what,
-                  supervisor_thread_state(s->dispatcher.thread.tid), stalled[0] ? "; " : "", stalled);
+                  readers_thread_state(s->dispatcher.thread.tid), stalled[0] ? "; " : "", stalled);
 }
 
-void supervisor_on_dispatcher_answers(Readers *s) {
+void readers_on_dispatcher_answers(Readers *s) {
         if (s->unanswered.since == 0)
                 return;
         log_print(LOG_NOTICE, MESSAGE_DISPATCHER_ANSWERS, "the dispatcher responds again, after %llu s",
@@ -106,7 +106,7 @@ static int wait_for_answer(Readers *s, DispatcherAsk *ask, nsec_t most) {
                 }
         /* pairs with dispatcher_ask_answer(), also for ThreadSanitizer, which does not know sem_clockwait(3) */
         (void)atomic_load_explicit(&ask->state, memory_order_acquire);
-        supervisor_on_dispatcher_answers(s);
+        readers_on_dispatcher_answers(s);
         if (r >= 0)
                 return 1;
         sem_post(&ask->done); /* for dispatcher_ask_leave() */
@@ -151,14 +151,14 @@ static int ask_for(Readers *s, DispatcherCommandKind kind, const char *what, Dis
         return r < 0 ? r : r == 0;
 }
 
-int supervisor_report(Readers *s, DispatcherReport *ret, Explanation *e) {
+int readers_report(Readers *s, DispatcherReport *ret, Explanation *e) {
         int r = ask_for(s, DISPATCHER_REPORT, "for its rows of the ledger", ret);
 
         if (r < 0)
                 return r;
         if (r == 0)
                 return ret->subscribers && ret->late ? 0 : error_origin(-ENOMEM);
-        r = supervisor_refuse_unanswered(s, "a ledger", e);
+        r = readers_refuse_unanswered(s, "a ledger", e);
         return r ? r : refuse(e, REFUSED_UNSUPPORTED, "dispatcher-stalled", "the dispatcher was slow to respond: try again");
 }
 
@@ -173,7 +173,7 @@ static bool answers_at_once(DispatcherAsk *ask) {
         return true;
 }
 
-int supervisor_look_at_dispatcher(Readers *s) {
+int readers_look_at_dispatcher(Readers *s) {
         const char *what = "whether it continues";
         nsec_t now = clock_now(CLOCK_MONOTONIC);
 
@@ -188,7 +188,7 @@ int supervisor_look_at_dispatcher(Readers *s) {
                 return error_origin(-ENOMEM);
         if (answers_at_once(s->unanswered.look)) {
                 dispatcher_ask_free(TAKE_PTR(s->unanswered.look));
-                supervisor_on_dispatcher_answers(s);
+                readers_on_dispatcher_answers(s);
         } else if (heartbeat_has_moved(&s->dispatcher.heartbeat, &s->unanswered.seen))
                 s->unanswered.looked = now;
         else if (now - s->unanswered.looked >= DISPATCHER_MOST) {
@@ -200,12 +200,12 @@ int supervisor_look_at_dispatcher(Readers *s) {
         return 0;
 }
 
-void supervisor_end_look(Readers *s) {
+void readers_end_look(Readers *s) {
         if (s->unanswered.look)
                 (void)dispatcher_ask_leave(TAKE_PTR(s->unanswered.look));
 }
 
-int supervisor_ask_pipe(Readers *s, DispatcherCommandKind kind, uint32_t slot) {
+int readers_ask_pipe(Readers *s, DispatcherCommandKind kind, uint32_t slot) {
         const char *what = kind == DISPATCHER_PIPE_ON ? "to serve a batch pipe" : "to leave a batch pipe";
         nsec_t began = clock_now(CLOCK_MONOTONIC);
         DispatcherAsk *ask = ask_dispatcher(s, (DispatcherCommand){ .kind = kind, .slot = slot, .at = clock_now(s->attr.clock) });

@@ -24,22 +24,22 @@ Patience patience_new(void);
 /* So much was waited, or less, as perfd is to stop. */
 bool patience_is_over(const Readers *s, const Patience *p, nsec_t most);
 /* Until fd (-1: none) is readable, or a slice is over. 1: it is readable. Negative: what serving others has said. */
-int supervisor_wait_slice(Readers *s, Patience *p, int fd);
+int readers_wait_slice(Readers *s, Patience *p, int fd);
 
 /*
  * What the dispatcher is asked. Refused: it does not answer, and from then on until it does all that is asked of it is refused at
  * once. The log says so, and who. -ENOMEM
  */
-int supervisor_report(Readers *s, DispatcherReport *ret, Explanation *e);
+int readers_report(Readers *s, DispatcherReport *ret, Explanation *e);
 /*
  * Whether it answers at all, for who does not wait for that. It is asked, or was asked at the last look, and given a moment; that
  * it does not answer is known when it has not done so for as long as others wait. 0. Negative: -ENOMEM, or what serving others said
  */
-int supervisor_look_at_dispatcher(Readers *s);
-void supervisor_end_look(Readers *s);
+int readers_look_at_dispatcher(Readers *s);
+void readers_end_look(Readers *s);
 /* What cannot be done without it, and neither be refused: waits as long as it takes; until perfd is to stop: -ETIMEDOUT. */
-int supervisor_ask_pipe(Readers *s, DispatcherCommandKind kind, uint32_t slot);
+int readers_ask_pipe(Readers *s, DispatcherCommandKind kind, uint32_t slot);
 /* What needs the dispatcher is refused while it does not answer. */
-int supervisor_refuse_unanswered(const Readers *s, const char *what, Explanation *e);
+int readers_refuse_unanswered(const Readers *s, const char *what, Explanation *e);
 /* On DISPATCHER_ANSWERS. */
-void supervisor_on_dispatcher_answers(Readers *s);
+void readers_on_dispatcher_answers(Readers *s);

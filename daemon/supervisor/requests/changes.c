@@ -60,7 +60,7 @@ int handle_add(RequestContext *a, Explanation *e) {
                         r = own_take_spec(&a->access, connection_peer(a->connection)->gid, &specs[i], e);
         }
         if (r == 0)
-                r = supervisor_add(a->requests->changes, specs, q->n_events, &adding, &refs, e);
+                r = changes_add(a->requests->changes, specs, q->n_events, &adding, &refs, e);
         if (r == 0) {
                 Perfd__V1__AddReply *reply = malloc(sizeof(*reply));
 
@@ -104,7 +104,7 @@ int handle_remove(RequestContext *a, Explanation *e) {
         int r = a->access.is_limited ? own_check_names(a->requests->events, &a->access, q->names, q->n_names, e) : 0;
 
         if (r == 0)
-                r = supervisor_remove(a->requests->changes, q->names, q->n_names, &refs, e);
+                r = changes_remove(a->requests->changes, q->names, q->n_names, &refs, e);
         return r == 0 ? answer_selected(a, &refs) : r;
 }
 
@@ -115,7 +115,7 @@ int handle_enable(RequestContext *a, Explanation *e) {
         int r = a->access.is_limited ? own_check_names(a->requests->events, &a->access, q->names, q->n_names, e) : 0;
 
         if (r == 0)
-                r = supervisor_enable(a->requests->changes, q->names, q->n_names, on, &refs, e);
+                r = changes_enable(a->requests->changes, q->names, q->n_names, on, &refs, e);
         return r == 0 ? answer_selected(a, &refs) : r;
 }
 
@@ -125,7 +125,7 @@ int handle_set_filter(RequestContext *a, Explanation *e) {
         _cleanup_free_ char *filter = NULL;
         int r = filter_from_message(q->filter, &filter, e);
 
-        return r == 0 ? supervisor_set_filter(a->requests->changes, q->name ? q->name : "", filter, e) : r;
+        return r == 0 ? changes_set_filter(a->requests->changes, q->name ? q->name : "", filter, e) : r;
 }
 
 static int diagnostic_message(const ConfigDiagnostic *from, Perfd__V1__ConfigMistake **ret) {
@@ -191,7 +191,7 @@ int handle_validate(RequestContext *a, Explanation *e) {
         for (size_t i = 0; i < q->n_drop_ins; i++)
                 texts[i + 1] = config_text(q->drop_ins[i]->path, q->drop_ins[i]->yaml);
         reply->n_files = (uint32_t)q->n_drop_ins + 1;
-        r = supervisor_validate(a->requests->configuration, texts, q->n_drop_ins + 1, &mistakes);
+        r = configuration_validate(a->requests->configuration, texts, q->n_drop_ins + 1, &mistakes);
         if (r >= 0 && r != REFUSED_CANCELLED)
                 r = mistakes_message(&mistakes, reply);
         config_diagnostics_deinit(&mistakes);
@@ -203,7 +203,7 @@ int handle_set_period(RequestContext *a, Explanation *e) {
 
         int r = rate_check(q->period, q->frequency, e);
 
-        return r == 0 ? supervisor_set_period(a->requests->changes, q->name ? q->name : "", q->period, q->frequency, e) : r;
+        return r == 0 ? changes_set_period(a->requests->changes, q->name ? q->name : "", q->period, q->frequency, e) : r;
 }
 
 int handle_plan(RequestContext *a, Explanation *e) {
@@ -215,7 +215,7 @@ int handle_plan(RequestContext *a, Explanation *e) {
         perfd__v1__plan_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_PLAN;
         a->response->plan = reply;
-        return supervisor_plan(a->requests->configuration, q->yaml ? q->yaml : "", path_or_yaml(q->path), q->may_wait, reply, e);
+        return configuration_plan(a->requests->configuration, q->yaml ? q->yaml : "", path_or_yaml(q->path), q->may_wait, reply, e);
 }
 
 int handle_apply(RequestContext *a, Explanation *e) {
@@ -228,8 +228,8 @@ int handle_apply(RequestContext *a, Explanation *e) {
         perfd__v1__reload_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_RELOADED;
         a->response->reloaded = reply;
-        r = supervisor_apply(a->requests->configuration, q->yaml ? q->yaml : "", path_or_yaml(q->path), q->may_wait, reply, e);
-        return r == 0 ? supervisor_add_restart_settings(a->requests->configuration, reply) : r;
+        r = configuration_apply(a->requests->configuration, q->yaml ? q->yaml : "", path_or_yaml(q->path), q->may_wait, reply, e);
+        return r == 0 ? configuration_add_restart_settings(a->requests->configuration, reply) : r;
 }
 
 int handle_reload(RequestContext *a, Explanation *e) {
@@ -241,6 +241,6 @@ int handle_reload(RequestContext *a, Explanation *e) {
         perfd__v1__reload_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_RELOADED;
         a->response->reloaded = reply;
-        r = supervisor_reload(a->requests->configuration, reply, e);
-        return r == 0 ? supervisor_add_restart_settings(a->requests->configuration, reply) : r;
+        r = configuration_reload(a->requests->configuration, reply, e);
+        return r == 0 ? configuration_add_restart_settings(a->requests->configuration, reply) : r;
 }

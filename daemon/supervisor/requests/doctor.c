@@ -15,7 +15,7 @@
 
 static DoctorWants doctor_wants(const Config *config, const char *tracing, const PrivilegesReport *privileges,
                                 const char *no_idle, bool has_rings) {
-        size_t none = supervisor_own_fds(0);
+        size_t none = events_own_fds(0);
 
         return (DoctorWants){ .root = "",
                               .tracing = tracing,
@@ -26,7 +26,7 @@ static DoctorWants doctor_wants(const Config *config, const char *tracing, const
                               .ring_size = config->ring_size,
                               .has_rings = has_rings,
                               .n_own_fds = none,
-                              .n_fds_each_cpu = supervisor_own_fds(1) - none };
+                              .n_fds_each_cpu = events_own_fds(1) - none };
 }
 
 static int row_message(const DoctorRow *row, Perfd__V1__DoctorRow **ret) {
@@ -104,12 +104,12 @@ static void print_text(const DoctorRow *row) {
                 printf("%41s-> %s\n", "", row->remedy);
 }
 
-int supervisor_check_host(const Config *config, bool keep_capabilities, bool json) {
+int requests_check_host(const Config *config, bool keep_capabilities, bool json) {
         PrivilegesReport privileges = { .keep = keep_capabilities };
         DoctorReport report = DOCTOR_REPORT_NULL;
         _cleanup_(idle_cpus_freep) IdleCpus *idle = NULL;
         Explanation no_idle = EXPLANATION_NULL;
-        int r = supervisor_open_idle(&idle, &no_idle); /* as a perfd that is started here */
+        int r = readers_open_idle(&idle, &no_idle); /* as a perfd that is started here */
         DoctorWants wants = doctor_wants(config, NULL, &privileges, no_idle.text, false);
         int tracing = doctor_mount_tracing();
 

@@ -10,4 +10,4 @@
  * Prints what this host allows, without a daemon. 0: perfd can run here, REFUSED_UNSUPPORTED: it cannot; negative: it
  * could not be said.
  */
-int supervisor_check_host(const Config *config, bool keep_capabilities, bool json);
+int requests_check_host(const Config *config, bool keep_capabilities, bool json);

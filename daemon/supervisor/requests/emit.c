@@ -119,8 +119,8 @@ static int put_apart(Requests *s, const Registration *g, const Record *record, c
                 bool put;
                 int r;
 
-                supervisor_flush_emitted(s->readers);
-                r = supervisor_need_emit_batch(s->readers);
+                readers_flush_emitted(s->readers);
+                r = readers_need_emit_batch(s->readers);
                 assert(r != EMIT_E_LOST); /* counted above */
                 if (r < 0)
                         return r;
@@ -133,12 +133,12 @@ static int put_apart(Requests *s, const Registration *g, const Record *record, c
 /* One item for each encoding, or, EMIT_E_LOST, none at all; a batch that is full goes first. */
 static int put(Requests *s, const Registration *g, const Record *record, const Wanted *wanted, size_t n,
                    const Words *words) {
-        int r = supervisor_need_emit_batch(s->readers);
+        int r = readers_need_emit_batch(s->readers);
 
         if (r != 0 || batch_put(s->readers->emit_pipe.batch, g, record, wanted, n, words, true))
                 return r;
-        supervisor_flush_emitted(s->readers);
-        r = supervisor_need_emit_batch(s->readers);
+        readers_flush_emitted(s->readers);
+        r = readers_need_emit_batch(s->readers);
         if (r != 0 || batch_put(s->readers->emit_pipe.batch, g, record, wanted, n, words, true))
                 return r;
         return put_apart(s, g, record, wanted, n, words);
@@ -204,7 +204,7 @@ static int check_emitter(const Access *access, const Perfd__V1__ExternalSample *
 /* A message as a record, whose raw bytes are in `raw`. Refused: nothing was taken. */
 static int sample_from_message(Requests *s, const Perfd__V1__ExternalSample *m, uint8_t *raw,
                                Registration **ret_registration, Record *ret, Explanation *e) {
-        Registration *g = supervisor_find(s->events, m->event);
+        Registration *g = events_find(s->events, m->event);
         ExternalInput values[EXTERNAL_FIELDS_MAX];
         nsec_t now = clock_now(s->readers->attr.clock);
         size_t size;
@@ -270,5 +270,5 @@ int handle_emit(RequestContext *a, Explanation *e) {
                 reply->late += is_late;
                 r = 0;
         }
-        return r == 0 ? supervisor_send_emitted(s->readers) : r;
+        return r == 0 ? readers_send_emitted(s->readers) : r;
 }

@@ -83,13 +83,13 @@ int handle_list(RequestContext *a, Explanation *e) {
         perfd__v1__list_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_LIST;
         a->response->list = reply;
-        reply->events = calloc(s->events->n_registrations + supervisor_count_pending(s->events) + 1, sizeof(*reply->events));
+        reply->events = calloc(s->events->n_registrations + events_count_pending(s->events) + 1, sizeof(*reply->events));
         if (!reply->events)
                 return error_origin(-ENOMEM);
         r = name_pattern_init(&pattern, glob, e);
         if (r != 0)
                 return r;
-        r = operations_is_between(s->operations) ? 0 : supervisor_cut_at_once(s->readers);
+        r = operations_is_between(s->operations) ? 0 : readers_cut_at_once(s->readers);
         for (const Registration *g = s->events->registrations; g && r >= 0; g = g->next) {
                 Perfd__V1__EventState *m;
                 EventCut t;
@@ -106,7 +106,7 @@ int handle_list(RequestContext *a, Explanation *e) {
                 m->configured = g->event->spec.configured;
                 m->kept = g->kept;
                 m->n_fds = (uint32_t)g->opened.n;
-                t = supervisor_event_totals(s->ledger, g);
+                t = ledger_event_totals(s->ledger, g);
                 m->delivered = t.delivered;
                 for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                         m->lost += t.lost[i];

@@ -109,9 +109,9 @@ static int handle_status(RequestContext *a, Explanation *e) {
         if (r < 0 || !access_has_status(&a->access))
                 return r;
         if (!operations_is_between(s->operations)) {
-                r = supervisor_cut_at_once(s->readers); /* losses as of now */
+                r = readers_cut_at_once(s->readers); /* losses as of now */
                 if (r == 0)
-                        r = supervisor_look_at_dispatcher(s->readers);
+                        r = readers_look_at_dispatcher(s->readers);
                 if (r < 0)
                         return r;
         }
@@ -121,10 +121,10 @@ static int handle_status(RequestContext *a, Explanation *e) {
         reply->pid = (uint32_t)getpid();
         reply->uptime = clock_now(CLOCK_MONOTONIC) - s->settings->started;
         reply->n_events = (uint32_t)s->events->n_registrations;
-        reply->n_pending = (uint32_t)supervisor_count_pending(s->events);
+        reply->n_pending = (uint32_t)events_count_pending(s->events);
         memcpy(lost, s->ledger->losses.removed, sizeof(lost));
         for (const Registration *g = s->events->registrations; g; g = g->next) {
-                EventCut t = supervisor_event_totals(s->ledger, g);
+                EventCut t = ledger_event_totals(s->ledger, g);
 
                 reply->n_enabled += g->enabled;
                 reply->n_fallen_back += g->fallen_back;
@@ -137,7 +137,7 @@ static int handle_status(RequestContext *a, Explanation *e) {
         reply->n_connections = s->events->control->n_connections;
         reply->ring_size = s->settings->config->ring_size;
         reply->rss = own_rss();
-        reply->n_fds = (uint32_t)supervisor_count_fds(s->events);
+        reply->n_fds = (uint32_t)events_count_fds(s->events);
         reply->n_closing = (uint32_t)(atomic_load_explicit(&s->operations->closer->n_pending, memory_order_relaxed) + s->readers->answering.n_fds);
         reply->n_tasks_forgotten = counter_get(&s->readers->dispatcher.tasks_forgotten);
         reply->loss_exact = s->readers->attr.has_lost;
@@ -154,7 +154,7 @@ static int handle_status(RequestContext *a, Explanation *e) {
 static int handle_ledger(RequestContext *a, Explanation *e) {
         const Perfd__V1__LedgerRequest *q = a->request->ledger;
         Perfd__V1__Ledger *ledger;
-        int r = supervisor_ledger(a->requests->ledger, q->events, q->n_events, supervisor_has_subscriber, a->requests, &ledger, e);
+        int r = ledger_answer(a->requests->ledger, q->events, q->n_events, streams_has_subscriber, a->requests, &ledger, e);
 
         if (r != 0)
                 return r;
@@ -164,7 +164,7 @@ static int handle_ledger(RequestContext *a, Explanation *e) {
 }
 
 static int handle_subscribe(RequestContext *a, Explanation *e) {
-        int r = supervisor_subscribe(a->requests->streams, a->connection, a->request, e);
+        int r = streams_subscribe(a->requests->streams, a->connection, a->request, e);
 
         a->answered = r == 0;
         return r;
@@ -362,7 +362,7 @@ static bool is_stopping(const Requests *s) {
         return s->operations->is_stopping || s->operations->is_due[CHANGE_STOP];
 }
 
-int supervisor_on_request(void *userdata, Connection *c, const Perfd__V1__Request *request) {
+int requests_on_request(void *userdata, Connection *c, const Perfd__V1__Request *request) {
         Perfd__V1__Response *response = malloc(sizeof(*response));
         RequestContext a = { .requests = userdata, .connection = c, .request = request, .response = response };
         Explanation e = EXPLANATION_NULL;

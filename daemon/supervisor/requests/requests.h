@@ -70,4 +70,4 @@ int handle_set_period(RequestContext *a, Explanation *e);
 int handle_emit(RequestContext *a, Explanation *e);
 
 /* Control.on_request; userdata is the Requests. */
-int supervisor_on_request(void *userdata, Connection *c, const Perfd__V1__Request *request);
+int requests_on_request(void *userdata, Connection *c, const Perfd__V1__Request *request);

@@ -6,7 +6,7 @@
 #include "daemon/model/external-plan.h"
 #include "daemon/supervisor/events/registered.h"
 
-int supervisor_resolve_external(Resolver *s, uint32_t id, EventSpec *spec, Registration **ret, Explanation *e) {
+int resolver_resolve_external(Resolver *s, uint32_t id, EventSpec *spec, Registration **ret, Explanation *e) {
         _cleanup_(plan_unrefp) Plan *plan = NULL;
         Registration *g;
         int r;

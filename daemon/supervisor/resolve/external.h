@@ -4,4 +4,4 @@
 #include "daemon/supervisor/resolve/resolve.h"
 
 /* A registration without fds, whose plan is made of spec.fields; spec moves. */
-int supervisor_resolve_external(Resolver *s, uint32_t id, EventSpec *spec, Registration **ret, Explanation *e);
+int resolver_resolve_external(Resolver *s, uint32_t id, EventSpec *spec, Registration **ret, Explanation *e);

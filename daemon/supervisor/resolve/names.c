@@ -107,7 +107,7 @@ static int check_event(const Config *c, const ConfigEvent *event, const Tracing 
         return r;
 }
 
-int supervisor_check_names(const Config *c, ConfigDiagnostics *m) {
+int resolver_check_names(const Config *c, ConfigDiagnostics *m) {
         Tracing tracing = TRACING_NULL;
         int r = open_tracing(&tracing);
 

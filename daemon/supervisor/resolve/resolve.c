@@ -147,7 +147,7 @@ static int resolve_name(Resolver *s, EventSpec *spec, const EventName *name, Reg
         Registration *list = NULL, **end = &list;
         int r;
 
-        r = supervisor_find_sources(s, &q, &sources, e);
+        r = resolver_find_sources(s, &q, &sources, e);
         if (r != 0)
                 return r;
         if (sources.n == 1)
@@ -230,7 +230,7 @@ static int resolve_group(Resolver *s, EventSpec *spec, const EventNames *names, 
                 _cleanup_(sources_deinit) Sources found = SOURCES_NULL;
                 SourceRequest q = { .spec = spec, .name = &names->members[i], .text = names->texts[i], .id = id };
 
-                r = supervisor_find_sources(s, &q, &found, e);
+                r = resolver_find_sources(s, &q, &found, e);
                 if (r == 0 && (found.n != 1 || found.items[0].n_attrs != 1))
                         r = refuse(e, REFUSED_INVALID, "bad-group", "%s is counted by %zu PMUs here, and a group uses one: name "
                                 "the event of that PMU, such as %s", q.text, found.n, found.items[0].event);
@@ -264,7 +264,7 @@ static int check_spec(const EventSpec *spec, const EventNames *names, Explanatio
         return 0;
 }
 
-int supervisor_resolve(Resolver *s, EventSpec *spec, Registration **ret_list, Explanation *e) {
+int resolver_resolve(Resolver *s, EventSpec *spec, Registration **ret_list, Explanation *e) {
         _cleanup_(event_names_deinit) EventNames names = EVENT_NAMES_NULL;
         bool is_glob;
         int r;
@@ -287,7 +287,7 @@ int supervisor_resolve(Resolver *s, EventSpec *spec, Registration **ret_list, Ex
         if (names.is_group)
                 r = resolve_group(s, spec, &names, ret_list, e);
         else if (names.members[0].kind == EVENT_NAME_EXTERNAL)
-                r = supervisor_resolve_external(s, ++s->events->last_event_id, spec, ret_list, e);
+                r = resolver_resolve_external(s, ++s->events->last_event_id, spec, ret_list, e);
         else
                 r = is_glob ? resolve_glob(s, spec, &names.members[0], ret_list, e) : resolve_name(s, spec, &names.members[0], ret_list, e);
         if (r == 0 && (r = own_name(*ret_list)) < 0) {

@@ -14,7 +14,7 @@ typedef struct Resolver {
 } Resolver;
 
 /* An event or a glob, parsed and looked up: what would be opened for it. */
-int supervisor_resolve(Resolver *s, EventSpec *spec, Registration **ret_list, Explanation *e);
+int resolver_resolve(Resolver *s, EventSpec *spec, Registration **ret_list, Explanation *e);
 /* Its cgroups, containers and units may all come later: it is open on those that are there. */
 void registration_allow_absence(Registration *r);
 /* A layout of its own for what the plan's leader writes. -ENOMEM, refused. */

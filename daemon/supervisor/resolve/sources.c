@@ -197,7 +197,7 @@ typedef struct SitesOf {
 static int check_sites(void *userdata, size_t n, Explanation *e) {
         const SitesOf *o = userdata;
 
-        return supervisor_check_trial_quota(o->resolver->events, o->what, n, e);
+        return events_check_trial_quota(o->resolver->events, o->what, n, e);
 }
 
 static int find_probe(Resolver *s, const SourceRequest *q, Sources *list, Explanation *e) {
@@ -266,7 +266,7 @@ static bool falls_back(const Resolver *s, const SourceRequest *q, const Source *
         return open_is_missing(&attr, cpu);
 }
 
-int supervisor_find_sources(Resolver *s, const SourceRequest *q, Sources *ret, Explanation *e) {
+int resolver_find_sources(Resolver *s, const SourceRequest *q, Sources *ret, Explanation *e) {
         EventModifiers imprecise = q->name->modifiers;
         Sources list = SOURCES_NULL;
         int r;

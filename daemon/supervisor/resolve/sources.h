@@ -41,4 +41,4 @@ typedef struct SourceRequest {
 } SourceRequest;
 
 /* A probe is defined then, and removed with the source. Refused: as the kind's own module says. */
-int supervisor_find_sources(Resolver *s, const SourceRequest *q, Sources *ret, Explanation *e);
+int resolver_find_sources(Resolver *s, const SourceRequest *q, Sources *ret, Explanation *e);

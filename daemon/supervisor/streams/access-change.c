@@ -32,12 +32,12 @@ static int end_streams(Streams *s) {
                           "the stream of subscriber %llu ends: the access rules for uid %u have changed",
                           (unsigned long long)a->id, (unsigned)a->peer.uid);
         }
-        r = n > 0 ? supervisor_close_streams(s, ends, n) : 0;
+        r = n > 0 ? streams_close(s, ends, n) : 0;
         free(ends);
         return r;
 }
 
-int supervisor_change_access(Streams *s, Config *c) {
+int streams_change_access(Streams *s, Config *c) {
         Config *before = s->settings->access;
 
         s->settings->access = config_ref(c);

@@ -27,7 +27,7 @@ LedgerWants subscription_wants(const Subscription *u) {
 }
 
 /* Whether it has asked for one of the events that the ledger is of. */
-bool supervisor_has_subscriber(const void *userdata, const LedgerScope *scope, uint64_t id) {
+bool streams_has_subscriber(const void *userdata, const LedgerScope *scope, uint64_t id) {
         const Streams *s = userdata;
         const Admission *a = s->subscriptions->admissions;
         const Subscription *u;
@@ -101,7 +101,7 @@ static const Admission *find_admission(const Streams *s, uint64_t id) {
         return a;
 }
 
-int supervisor_close_streams(Streams *s, const StreamEnd *ends, size_t n) {
+int streams_close(Streams *s, const StreamEnd *ends, size_t n) {
         DispatcherReport report = { .n_subscribers = 0 };
         Explanation e = EXPLANATION_NULL;
         bool is_unreported;
@@ -110,9 +110,9 @@ int supervisor_close_streams(Streams *s, const StreamEnd *ends, size_t n) {
         for (size_t i = 0; i < n && r == 0; i++)
                 r = post_cut(s, ends[i].id);
         if (r == 0)
-                r = supervisor_cut(s->readers);
+                r = readers_cut(s->readers);
         if (r == 0)
-                r = supervisor_report(s->readers, &report, &e); /* refused: without it, and the rows say so; it is sent when the dispatcher goes on */
+                r = readers_report(s->readers, &report, &e); /* refused: without it, and the rows say so; it is sent when the dispatcher goes on */
         is_unreported = r > 0;
         for (size_t i = 0; i < n && r >= 0; i++) {
                 const Admission *a = find_admission(s, ends[i].id);
@@ -133,7 +133,7 @@ static int post_close_all(Streams *s) {
         return 0;
 }
 
-int supervisor_close_all_streams(Streams *s, const char *reason) {
+int streams_close_all(Streams *s, const char *reason) {
         DispatcherReport report = { .n_subscribers = 0 };
         Explanation e = EXPLANATION_NULL;
         bool is_unreported;
@@ -142,9 +142,9 @@ int supervisor_close_all_streams(Streams *s, const char *reason) {
         if (r == 0)
                 r = post_cut(s, 0);
         if (r == 0)
-                r = supervisor_cut(s->readers);
+                r = readers_cut(s->readers);
         if (r == 0)
-                r = supervisor_report(s->readers, &report, &e); /* refused: without it, and the rows say so; it is sent when the dispatcher goes on */
+                r = readers_report(s->readers, &report, &e); /* refused: without it, and the rows say so; it is sent when the dispatcher goes on */
         is_unreported = r > 0;
         for (const Admission *a = s->subscriptions->admissions; a && r >= 0; a = a->next)
                 r = close_stream(s, a, &report, is_unreported, &(StreamEnd){ .id = a->id, .reason = reason });

@@ -10,10 +10,10 @@ typedef struct StreamEnd {
 } StreamEnd;
 
 /* Streams end, all at one cut, each with the ledger of what it has asked for; who is gone does not. */
-int supervisor_close_streams(Streams *s, const StreamEnd *ends, size_t n);
-int supervisor_close_all_streams(Streams *s, const char *reason);
+int streams_close(Streams *s, const StreamEnd *ends, size_t n);
+int streams_close_all(Streams *s, const char *reason);
 
 /* What it gets, for the ledger; borrowed. */
 LedgerWants subscription_wants(const Subscription *u);
 /* LedgerScope.has_subscriber, userdata is the supervisor. */
-bool supervisor_has_subscriber(const void *userdata, const LedgerScope *scope, uint64_t id);
+bool streams_has_subscriber(const void *userdata, const LedgerScope *scope, uint64_t id);

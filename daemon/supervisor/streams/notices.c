@@ -20,7 +20,7 @@ static uint64_t oldest_subscriber(const Streams *s) {
 }
 
 /* Those that want to end now end at one cut. */
-int supervisor_on_notices(void *userdata) {
+int streams_on_notices(void *userdata) {
         Streams *s = userdata;
         StreamEnd ends[ENDS_AT_ONCE];
         DispatcherNotice *word;
@@ -34,15 +34,15 @@ int supervisor_on_notices(void *userdata) {
                         ends[n_ends++] = (StreamEnd){ .id = word->id, .reason = word->reason };
                         break;
                 case DISPATCHER_GONE:
-                        r = supervisor_on_gone(s, word->id, word->number);
+                        r = streams_on_gone(s, word->id, word->number);
                         break;
                 case DISPATCHER_QUEUES_GREW:
                         atomic_store_explicit(&s->readers->dispatcher.queues_told, false, memory_order_relaxed);
                         atomic_thread_fence(memory_order_seq_cst); /* before their sizes: dispatcher_tell_growth() */
-                        r = supervisor_update_memory(s->subscriptions);
+                        r = subscriptions_update_memory(s->subscriptions);
                         break;
                 case DISPATCHER_ANSWERS:
-                        supervisor_on_dispatcher_answers(s->readers);
+                        readers_on_dispatcher_answers(s->readers);
                         break;
                 case DISPATCHER_HAS_ROOM:
                         s->readers->dispatcher.expects_room = false;
@@ -51,20 +51,20 @@ int supervisor_on_notices(void *userdata) {
                 case DISPATCHER_PIPE_SILENT:
                         atomic_store_explicit(&s->readers->dispatcher.silent_told, false, memory_order_release); /* dispatcher_doubt_pipe() */
                         if (word->slot < s->readers->n_cpus) /* else it is main's own, which is here */
-                                supervisor_doubt_reader(s->readers, word->slot, word->at, "how far it is");
+                                readers_doubt(s->readers, word->slot, word->at, "how far it is");
                         break;
                 }
                 free(word);
                 if (r >= 0 && (n_ends == ENDS_AT_ONCE || (n_ends > 0 && queue_is_empty(&s->readers->dispatcher.words.mails)))) {
-                        r = supervisor_close_streams(s, ends, n_ends);
+                        r = streams_close(s, ends, n_ends);
                         n_ends = 0;
                 }
                 if (r >= 0 && n_ends == 0)
                         r = checkpoint(NULL);
         }
-        supervisor_count_given(s);
-        supervisor_forget_removed(s->ledger, oldest_subscriber(s));
+        streams_count_given(s);
+        ledger_forget_removed(s->ledger, oldest_subscriber(s));
         if (r >= 0 && s->subscriptions->owes_snapshot)
-                r = supervisor_publish(s->readers);
+                r = readers_publish(s->readers);
         return r;
 }

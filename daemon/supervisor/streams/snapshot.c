@@ -112,7 +112,7 @@ static int snapshot_add_routes(SnapshotEvent *e, Registration *g) {
         return r;
 }
 
-int supervisor_build_snapshot(void *userdata, Snapshot **ret) {
+int streams_build_snapshot(void *userdata, Snapshot **ret) {
         Streams *s = userdata;
         _cleanup_(snapshot_unrefp) Snapshot *snapshot = NULL;
         nsec_t latency = records_latency(s);
@@ -152,7 +152,7 @@ int supervisor_build_snapshot(void *userdata, Snapshot **ret) {
 }
 
 /* Streams change over only where there are others beside those that are active. */
-bool supervisor_changes_over(const void *userdata) {
+bool streams_changes_over(const void *userdata) {
         const Streams *s = userdata;
 
         for (const Registration *g = s->events->registrations; g; g = g->next)
@@ -161,7 +161,7 @@ bool supervisor_changes_over(const void *userdata) {
         return false;
 }
 
-void supervisor_note_published(void *userdata) {
+void streams_note_published(void *userdata) {
         Streams *s = userdata;
 
         s->subscriptions->owes_snapshot = false;

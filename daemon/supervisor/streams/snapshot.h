@@ -6,6 +6,6 @@
 #include "daemon/model/snapshot.h"
 #include "daemon/supervisor/streams/streams.h"
 
-int supervisor_build_snapshot(void *userdata, Snapshot **ret);
-bool supervisor_changes_over(const void *userdata);
-void supervisor_note_published(void *userdata);
+int streams_build_snapshot(void *userdata, Snapshot **ret);
+bool streams_changes_over(const void *userdata);
+void streams_note_published(void *userdata);

@@ -57,7 +57,7 @@ static size_t find_settings(const Config *c, bool control, char *text, size_t si
         return n;
 }
 
-void supervisor_say_unused_access(const Streams *s, int fd, bool control) {
+void streams_say_unused_access(const Streams *s, int fd, bool control) {
         const Config *c = s->settings->config;
         const mode_t mode = control ? c->control_mode : c->stream_mode;
         char settings[256], uid[LOG_NUMBER_SIZE], gid[LOG_NUMBER_SIZE], group[64];

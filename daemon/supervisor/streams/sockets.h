@@ -5,4 +5,4 @@
 #include "daemon/supervisor/streams/streams.h"
 
 /* Says, once, that what the configuration has of this one is not used. */
-void supervisor_say_unused_access(const Streams *s, int fd, bool control);
+void streams_say_unused_access(const Streams *s, int fd, bool control);

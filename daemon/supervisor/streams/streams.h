@@ -14,4 +14,4 @@ typedef struct Streams {
 } Streams;
 
 /* What the dispatcher tells (CHANGE_NOTICES); userdata is the Streams. Negative: fatal. */
-int supervisor_on_notices(void *userdata);
+int streams_on_notices(void *userdata);

@@ -52,29 +52,31 @@ static int cost_of_condition(const Subscription *u, size_t *ret, Explanation *e)
 }
 
 /* For a program, and a place in the tables, of each event that is selected now; and for its names, if they are many. */
-static int supervisor_charge_routes(Streams *s, uid_t uid, Subscription *u, Explanation *e) {
+static int streams_charge_routes(Streams *s, uid_t uid, Subscription *u, Explanation *e) {
         size_t bytes = cost_of_routes(u) + (u->n_bytes > NAMES_FREE ? u->n_bytes - NAMES_FREE : 0), more;
         int r = cost_of_condition(u, &more, e);
 
         bytes += more;
         if (r == 0)
-                r = supervisor_reserve_memory(s->subscriptions, uid, bytes, &u->payer, e);
+                r = subscriptions_reserve_memory(s->subscriptions, uid, bytes, &u->payer, e);
         u->charged = r == 0 ? bytes : 0;
-        return r == 0 && u->filter ? supervisor_charge_condition(s->subscriptions, u->payer, filter_cost(u->filter), &u->cost, e) : r;
+        return r == 0 && u->filter
+                       ? subscriptions_charge_condition(s->subscriptions, u->payer, filter_cost(u->filter), &u->cost, e)
+                       : r;
 }
 
-static int supervisor_discharge_routes(Streams *s, Subscription *u) {
+static int streams_discharge_routes(Streams *s, Subscription *u) {
         struct UidMemory *payer = TAKE_PTR(u->payer);
 
         if (!payer)
                 return 0;
-        supervisor_discharge_condition(s->subscriptions, payer, u->cost);
-        return supervisor_release_memory(s->subscriptions, payer, u->charged);
+        subscriptions_discharge_condition(s->subscriptions, payer, u->cost);
+        return subscriptions_release_memory(s->subscriptions, payer, u->charged);
 }
 
 /* One that is there already, or a new one, which is not published yet. */
-static int supervisor_subscription(Streams *s, uid_t uid, const Access *access, const Perfd__V1__SubscribeRequest *q,
-                                   Subscription **ret, bool *ret_new, Explanation *e) {
+static int streams_subscription(Streams *s, uid_t uid, const Access *access, const Perfd__V1__SubscribeRequest *q,
+                                Subscription **ret, bool *ret_new, Explanation *e) {
         _cleanup_(subscription_freep) Subscription *u = NULL;
         int r;
 
@@ -99,15 +101,15 @@ static int supervisor_subscription(Streams *s, uid_t uid, const Access *access, 
         if (r == 0)
                 r = subscription_compile(s->subscriptions, u, e);
         if (r == 0)
-                r = supervisor_take_number(s->subscriptions, u, uid, e);
+                r = subscriptions_take_number(s->subscriptions, u, uid, e);
         if (r == 0)
-                r = supervisor_charge_routes(s, uid, u, e);
+                r = streams_charge_routes(s, uid, u, e);
         if (r == 0)
-                r = supervisor_learn_tasks(s->readers);
+                r = readers_learn_tasks(s->readers);
         if (r == 0)
                 r = subscription_link(u);
         if (r != 0) {
-                int given = supervisor_discharge_routes(s, u);
+                int given = streams_discharge_routes(s, u);
 
                 return given < 0 ? given : r;
         }
@@ -122,9 +124,9 @@ static int supervisor_subscription(Streams *s, uid_t uid, const Access *access, 
         return 0;
 }
 
-static int supervisor_end_subscription(Streams *s, Subscription *u) {
+static int streams_end_subscription(Streams *s, Subscription *u) {
         UidMemory *payer = u->pool_payer;
-        int r = supervisor_discharge_routes(s, u);
+        int r = streams_discharge_routes(s, u);
 
         subscription_unlink(u);
         if (u->before)
@@ -139,7 +141,7 @@ static int supervisor_end_subscription(Streams *s, Subscription *u) {
         if (!s->subscriptions->first)
                 s->readers->wants_tasks = s->readers->knows_tasks = false;
         if (payer && r >= 0)
-                r = supervisor_release_memory(s->subscriptions, payer, POOL_BYTES);
+                r = subscriptions_release_memory(s->subscriptions, payer, POOL_BYTES);
         return r;
 }
 
@@ -233,7 +235,7 @@ static int subscriber_new(Streams *s, const Subscription *u, const Perfd__V1__Su
 }
 
 /* The response leaves before the first packet; then the socket is the dispatcher's. */
-static int supervisor_hand_over(Streams *s, Connection *c, const Perfd__V1__Request *request, Subscriber **sub, Explanation *e) {
+static int streams_hand_over(Streams *s, Connection *c, const Perfd__V1__Request *request, Subscriber **sub, Explanation *e) {
         Perfd__V1__Response response = PERFD__V1__RESPONSE__INIT;
         Perfd__V1__StreamRing ring = PERFD__V1__STREAM_RING__INIT;
         DispatcherCommand *mail;
@@ -267,7 +269,7 @@ static int supervisor_hand_over(Streams *s, Connection *c, const Perfd__V1__Requ
 }
 
 /* The readers know it: whatever happens after the peer has read our response is in its stream. */
-static int supervisor_begin(Streams *s, uint64_t id) {
+static int streams_begin(Streams *s, uint64_t id) {
         DispatcherCommand *mail = calloc(1, sizeof(*mail));
 
         if (!mail)
@@ -278,10 +280,10 @@ static int supervisor_begin(Streams *s, uint64_t id) {
 }
 
 /* What the peer may have, reserved for it, or why not. */
-static int supervisor_admit(Streams *s, uid_t uid, const Perfd__V1__SubscribeRequest *q, Admission **ret, Explanation *e) {
-        const size_t most = supervisor_queue_max(s->subscriptions), by_default = s->settings->config->subscriber_queue;
+static int streams_admit(Streams *s, uid_t uid, const Perfd__V1__SubscribeRequest *q, Admission **ret, Explanation *e) {
+        const size_t most = subscriptions_queue_max(s->subscriptions), by_default = s->settings->config->subscriber_queue;
         _cleanup_free_ Admission *a = NULL;
-        int r = supervisor_check_places(s->subscriptions, uid, e);
+        int r = subscriptions_check_places(s->subscriptions, uid, e);
 
         if (r != 0)
                 return r;
@@ -300,17 +302,17 @@ static int supervisor_admit(Streams *s, uid_t uid, const Perfd__V1__SubscribeReq
                 a->queue_bytes = QUEUE_MIN;
         a->ring_bytes = q->ring_bytes;
         a->reserved = SUBSCRIBER_COST + (a->ring_bytes ? a->ring_bytes + PAGES_OF_RING * (size_t)sysconf(_SC_PAGESIZE) : 0);
-        r = supervisor_reserve_memory(s->subscriptions, uid, a->reserved, &a->memory, e);
+        r = subscriptions_reserve_memory(s->subscriptions, uid, a->reserved, &a->memory, e);
         if (r == 0)
                 *ret = TAKE_PTR(a);
         return r;
 }
 
-static int supervisor_discharge(Streams *s, uint64_t id) {
+static int streams_discharge(Streams *s, uint64_t id) {
         for (Admission **p = &s->subscriptions->admissions; *p; p = &(*p)->next)
                 if ((*p)->id == id) {
                         Admission *gone = *p;
-                        int r = supervisor_release_memory(s->subscriptions, gone->memory, gone->reserved);
+                        int r = subscriptions_release_memory(s->subscriptions, gone->memory, gone->reserved);
 
                         *p = gone->next;
                         (void)ledger_base_free(s->ledger, gone->base);
@@ -322,39 +324,39 @@ static int supervisor_discharge(Streams *s, uint64_t id) {
 }
 
 /* The second one who asks for it pays, by its uid, for as long as the subscription is there. */
-static int supervisor_fill_pool(Streams *s, Subscription *u, uid_t uid) {
+static int streams_fill_pool(Streams *s, Subscription *u, uid_t uid) {
         UidMemory *payer;
         int r;
 
         if (u->pool_payer)
                 return 0;
-        r = supervisor_reserve_memory(s->subscriptions, uid, POOL_BYTES, &payer, NULL);
+        r = subscriptions_reserve_memory(s->subscriptions, uid, POOL_BYTES, &payer, NULL);
         if (r != 0)
                 return r < 0 ? r : -ENOSPC;
         r = buffer_pool_fill(u->pool);
         if (r == 0)
                 u->pool_payer = payer;
         else
-                (void)supervisor_release_memory(s->subscriptions, payer, POOL_BYTES);
+                (void)subscriptions_release_memory(s->subscriptions, payer, POOL_BYTES);
         return r;
 }
 
 /* Fds that streams hold, for the share of them that clients may have: sockets, and pools. */
-void supervisor_count_given(Streams *s) {
+void streams_count_given(Streams *s) {
         s->events->control->n_given = (unsigned)s->readers->n_subscribers;
         for (const Subscription *u = s->subscriptions->first; u; u = u->next)
                 s->events->control->n_given += u->pool != NULL;
 }
 
 /* Without one everybody has a copy of what all get, which only costs more. */
-static void supervisor_share_pool(Streams *s, Subscription *u, const Admission *a, const Perfd__V1__SubscribeRequest *q,
-                                  SharedRing *ring) {
+static void streams_share_pool(Streams *s, Subscription *u, const Admission *a, const Perfd__V1__SubscribeRequest *q,
+                               SharedRing *ring) {
         const Control *c = s->events->control;
         int r;
 
         if (!ring || !q->pool || (!u->pool && c->n_given + c->n_connections >= c->limits.sockets))
                 return;
-        r = u->pool ? supervisor_fill_pool(s, u, a->memory->uid) : buffer_pool_new(&u->pool);
+        r = u->pool ? streams_fill_pool(s, u, a->memory->uid) : buffer_pool_new(&u->pool);
         if (r == 0 && !shared_ring_share(ring, u->pool))
                 r = error_origin(-errno);
         if (r < 0)
@@ -370,8 +372,8 @@ static int new_base(Streams *s, const Subscription *u, Admission *a) {
 }
 
 /* What is reserved for it is the caller's to give back, if this fails. */
-static int supervisor_subscribe_admitted(Streams *s, Connection *c, const Perfd__V1__Request *request, Admission *a,
-                                         Explanation *e) {
+static int streams_subscribe_admitted(Streams *s, Connection *c, const Perfd__V1__Request *request, Admission *a,
+                                      Explanation *e) {
         Access access;
         _cleanup_(subscriber_freep) Subscriber *sub = NULL;
         _cleanup_(shared_ring_freep) SharedRing *ring = NULL;
@@ -382,35 +384,35 @@ static int supervisor_subscribe_admitted(Streams *s, Connection *c, const Perfd_
         if (r == 0 && a->ring_bytes)
                 r = shared_ring_new(a->ring_bytes, &ring, e);
         if (r == 0)
-                r = supervisor_subscription(s, a->memory->uid, &access, request->subscribe, &u, &is_new, e);
+                r = streams_subscription(s, a->memory->uid, &access, request->subscribe, &u, &is_new, e);
         if (r != 0)
                 return r;
         r = subscriber_new(s, u, request->subscribe, a, &sub, e);
         if (r == 0) {
-                supervisor_share_pool(s, u, a, request->subscribe, ring);
+                streams_share_pool(s, u, a, request->subscribe, ring);
                 sub->ring = TAKE_PTR(ring);
-                r = supervisor_hand_over(s, c, request, &sub, e);
+                r = streams_hand_over(s, c, request, &sub, e);
         }
         if (r == 0)
-                r = is_new ? supervisor_publish_at_cut(s->readers) : supervisor_cut(s->readers);
+                r = is_new ? readers_publish_at_cut(s->readers) : readers_cut(s->readers);
         if (r == 0)
                 r = new_base(s, u, a);
         if (r == 0)
-                r = supervisor_begin(s, s->subscriptions->last_subscriber_id);
+                r = streams_begin(s, s->subscriptions->last_subscriber_id);
         if (r == 0) {
                 a->number = u->number;
                 u->n_subscribers++;
                 s->readers->n_subscribers++;
-                supervisor_count_given(s);
+                streams_count_given(s);
         } else if (is_new && (r > 0 || sub)) { /* it is not the dispatcher's */
-                int ended = supervisor_end_subscription(s, u);
+                int ended = streams_end_subscription(s, u);
 
                 r = ended < 0 ? ended : r;
         }
         return r;
 }
 
-int supervisor_subscribe(Streams *s, Connection *c, const Perfd__V1__Request *request, Explanation *e) {
+int streams_subscribe(Streams *s, Connection *c, const Perfd__V1__Request *request, Explanation *e) {
         Admission *a = NULL;
         int r;
 
@@ -418,18 +420,18 @@ int supervisor_subscribe(Streams *s, Connection *c, const Perfd__V1__Request *re
         if (!connection_may_give(c))
                 return refuse(e, REFUSED_INVALID, "bad-request", "a request followed subscribe before its response: wait for the "
                         "response");
-        r = supervisor_refuse_unanswered(s->readers, "a subscription", e);
+        r = readers_refuse_unanswered(s->readers, "a subscription", e);
         if (r != 0)
                 return r;
-        r = supervisor_admit(s, connection_peer(c)->uid, request->subscribe, &a, e);
+        r = streams_admit(s, connection_peer(c)->uid, request->subscribe, &a, e);
         if (r != 0)
                 return r;
         a->next = s->subscriptions->admissions;
         s->subscriptions->admissions = a;
-        r = admission_remember_peer(a, c, e) ?: supervisor_subscribe_admitted(s, c, request, a, e);
+        r = admission_remember_peer(a, c, e) ?: streams_subscribe_admitted(s, c, request, a, e);
         a->id = r == 0 ? s->subscriptions->last_subscriber_id : 0; /* 0: nobody's */
         if (r != 0) {
-                int given = supervisor_discharge(s, 0);
+                int given = streams_discharge(s, 0);
 
                 r = given < 0 ? given : r;
         }
@@ -437,16 +439,16 @@ int supervisor_subscribe(Streams *s, Connection *c, const Perfd__V1__Request *re
 }
 
 /* Readers hear of subscriptions that end when all words are heard: many may end at once. */
-int supervisor_on_gone(Streams *s, uint64_t id, uint32_t number) {
+int streams_on_gone(Streams *s, uint64_t id, uint32_t number) {
         Subscription *u = s->subscriptions->by_number[number];
         int r;
 
         assert(u && u->n_subscribers > 0);
         s->readers->n_subscribers--;
-        r = supervisor_discharge(s, id);
+        r = streams_discharge(s, id);
         if (--u->n_subscribers > 0 || r < 0)
                 return r;
-        r = supervisor_end_subscription(s, u);
+        r = streams_end_subscription(s, u);
         s->subscriptions->owes_snapshot = true;
         return r;
 }

@@ -37,7 +37,7 @@ static size_t memory_of_all(const Subscriptions *s) {
         return lesser(s->settings->config->subscriber_memory, at_least_none((int64_t)held + room));
 }
 
-size_t supervisor_queue_max(const Subscriptions *s) {
+size_t subscriptions_queue_max(const Subscriptions *s) {
         return lesser(s->settings->config->subscriber_memory_per_uid, s->settings->config->subscriber_memory);
 }
 
@@ -69,7 +69,7 @@ static int update_to(Subscriptions *s, size_t of_all) {
         return 0;
 }
 
-int supervisor_update_memory(Subscriptions *s) {
+int subscriptions_update_memory(Subscriptions *s) {
         thread_assert(THREAD_MAIN);
         return update_to(s, memory_of_all(s));
 }
@@ -111,7 +111,7 @@ static size_t count_subscribers(const Subscriptions *s, uid_t uid) {
         return n;
 }
 
-int supervisor_check_places(const Subscriptions *s, uid_t uid, Explanation *e) {
+int subscriptions_check_places(const Subscriptions *s, uid_t uid, Explanation *e) {
         const size_t all = s->readers->subscribers_max, of_others = all - all / SHARE_OF_ROOT, of_uid = (all + 1) / 2;
 
         if (s->readers->n_subscribers >= (uid == 0 ? all : of_others))
@@ -125,7 +125,7 @@ int supervisor_check_places(const Subscriptions *s, uid_t uid, Explanation *e) {
         return 0;
 }
 
-int supervisor_charge_condition(Subscriptions *s, UidMemory *m, size_t cost, size_t *ret, Explanation *e) {
+int subscriptions_charge_condition(Subscriptions *s, UidMemory *m, size_t cost, size_t *ret, Explanation *e) {
         if (m->uid == 0)
                 return 0;
         if (cost > CONDITIONS_OF_UID - m->conditions)
@@ -145,12 +145,12 @@ int supervisor_charge_condition(Subscriptions *s, UidMemory *m, size_t cost, siz
         return 0;
 }
 
-void supervisor_discharge_condition(Subscriptions *s, UidMemory *m, size_t cost) {
+void subscriptions_discharge_condition(Subscriptions *s, UidMemory *m, size_t cost) {
         m->conditions -= cost;
         s->memory.conditions -= cost;
 }
 
-int supervisor_reserve_memory(Subscriptions *s, uid_t uid, size_t bytes, UidMemory **ret, Explanation *e) {
+int subscriptions_reserve_memory(Subscriptions *s, uid_t uid, size_t bytes, UidMemory **ret, Explanation *e) {
         const size_t of_all = memory_of_all(s);
         UidMemory *m = find_uid(s, uid);
         int r;
@@ -174,7 +174,7 @@ int supervisor_reserve_memory(Subscriptions *s, uid_t uid, size_t bytes, UidMemo
         return update_to(s, of_all);
 }
 
-int supervisor_release_memory(Subscriptions *s, UidMemory *m, size_t bytes) {
+int subscriptions_release_memory(Subscriptions *s, UidMemory *m, size_t bytes) {
         m->reserved -= bytes;
         s->memory.reserved -= bytes;
         if (--m->n_holders == 0) {
@@ -185,7 +185,7 @@ int supervisor_release_memory(Subscriptions *s, UidMemory *m, size_t bytes) {
                 *p = m->next;
                 free(m);
         }
-        return supervisor_update_memory(s);
+        return subscriptions_update_memory(s);
 }
 
 /* It is read so that it is heard of again. */
@@ -198,10 +198,10 @@ static int on_memory_events(sd_event_source *source, int fd, uint32_t revents, v
                           "the kernel no longer reports when perfd's cgroup has no memory left: %m");
                 return error_origin(sd_event_source_set_enabled(source, SD_EVENT_OFF));
         }
-        return supervisor_update_memory(userdata);
+        return subscriptions_update_memory(userdata);
 }
 
-int supervisor_start_memory(Subscriptions *s) {
+int subscriptions_start_memory(Subscriptions *s) {
         char text[512];
         int r = memory_limits_find("", &s->memory.limits);
 
@@ -213,10 +213,10 @@ int supervisor_start_memory(Subscriptions *s) {
                 if (r < 0)
                         return r;
         }
-        return supervisor_update_memory(s);
+        return subscriptions_update_memory(s);
 }
 
-void supervisor_free_memory(Subscriptions *s) {
+void subscriptions_free_memory(Subscriptions *s) {
         for (UidMemory *next; s->memory.uids; s->memory.uids = next) {
                 next = s->memory.uids->next;
                 free(s->memory.uids);

@@ -52,25 +52,25 @@ typedef struct SubscriberMemory {
 #define SUBSCRIBER_MEMORY_NULL ((SubscriberMemory){ .limits = MEMORY_LIMITS_NULL, .events_fd = -1 })
 
 /* The most that the queue of one of its subscribers can ever hold. */
-size_t supervisor_queue_max(const Subscriptions *s);
+size_t subscriptions_queue_max(const Subscriptions *s);
 /* Finds the limits and listens. Behind dispatcher_init(). Negative */
-int supervisor_start_memory(Subscriptions *s);
+int subscriptions_start_memory(Subscriptions *s);
 /* Accepts what was never started. The dispatcher has ended. */
-void supervisor_free_memory(Subscriptions *s);
+void subscriptions_free_memory(Subscriptions *s);
 /*
  * A place for one more subscriber of a uid: nobody but root has more than half of them, and all others together leave some to
  * root. REFUSED_EXHAUSTED
  */
-int supervisor_check_places(const Subscriptions *s, uid_t uid, Explanation *e);
+int subscriptions_check_places(const Subscriptions *s, uid_t uid, Explanation *e);
 /*
  * What a condition costs, for who pays for its subscription: readers ask all of them of each sample, and a reader that asks too much
  * keeps others waiting. Root is not limited. *ret is what to discharge. REFUSED_EXHAUSTED
  */
-int supervisor_charge_condition(Subscriptions *s, UidMemory *m, size_t cost, size_t *ret, Explanation *e);
-void supervisor_discharge_condition(Subscriptions *s, UidMemory *m, size_t cost);
+int subscriptions_charge_condition(Subscriptions *s, UidMemory *m, size_t cost, size_t *ret, Explanation *e);
+void subscriptions_discharge_condition(Subscriptions *s, UidMemory *m, size_t cost);
 /* So many bytes for a uid; refused: it has no more, all have no more, or the host has not. -ENOMEM */
-int supervisor_reserve_memory(Subscriptions *s, uid_t uid, size_t bytes, UidMemory **ret, Explanation *e);
+int subscriptions_reserve_memory(Subscriptions *s, uid_t uid, size_t bytes, UidMemory **ret, Explanation *e);
 /* They are free again, and perhaps the uid is gone. */
-int supervisor_release_memory(Subscriptions *s, UidMemory *m, size_t bytes);
+int subscriptions_release_memory(Subscriptions *s, UidMemory *m, size_t bytes);
 /* Budgets or limits may have changed: how much queues may hold from now on; who holds more drops it. -ENOMEM */
-int supervisor_update_memory(Subscriptions *s);
+int subscriptions_update_memory(Subscriptions *s);

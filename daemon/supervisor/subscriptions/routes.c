@@ -47,7 +47,7 @@ static int check_conditional(const Subscriptions *s, uid_t uid, Explanation *e) 
                       "%zu and %zu are allowed; equal ones share", (unsigned)uid, own, n, of_uid, of_others);
 }
 
-int supervisor_take_number(const Subscriptions *s, Subscription *u, uid_t uid, Explanation *e) {
+int subscriptions_take_number(const Subscriptions *s, Subscription *u, uid_t uid, Explanation *e) {
         int r = u->asks_process ? check_conditional(s, uid, e) : 0;
 
         if (r != 0)

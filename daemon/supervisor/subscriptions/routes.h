@@ -101,7 +101,7 @@ int registration_route_table(Registration *g, RouteTable **ret);
  * For one that is not linked yet. As long as there are few subscriptions, all that readers decide are of group 0; those that the
  * dispatcher decides have groups of their own, from the other end. REFUSED_EXHAUSTED.
  */
-int supervisor_take_number(const Subscriptions *s, Subscription *u, uid_t uid, Explanation *e);
+int subscriptions_take_number(const Subscriptions *s, Subscription *u, uid_t uid, Explanation *e);
 /* Nobody wants it any more. */
 void registration_unroute(Registration *g);
 /* Without a word to the subscriptions, which are gone, or never knew of it. */

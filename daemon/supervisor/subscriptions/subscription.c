@@ -35,7 +35,7 @@ Subscription *subscription_free(Subscription *u) {
         free(u);
         return NULL;
 }
-void supervisor_free_subscriptions(Subscriptions *s) {
+void subscriptions_free(Subscriptions *s) {
         for (Subscription *u = s->first, *next; u; u = next) {
                 next = u->next;
                 subscription_free(u);
@@ -123,7 +123,7 @@ int subscription_describe(const Subscription *u, size_t *first, uint8_t **ret_by
 }
 
 /* The bytes move. */
-static int supervisor_tell(Subscriptions *s, DispatcherCommand said, uint8_t *bytes, size_t n) {
+static int subscriptions_tell(Subscriptions *s, DispatcherCommand said, uint8_t *bytes, size_t n) {
         DispatcherCommand *mail = malloc(sizeof(*mail));
 
         if (!mail) {
@@ -137,11 +137,13 @@ static int supervisor_tell(Subscriptions *s, DispatcherCommand said, uint8_t *by
         return 0;
 }
 
-static int supervisor_tell_described(Subscriptions *s, const Subscription *u, uint8_t *bytes, size_t n) {
-        return supervisor_tell(s, (DispatcherCommand){ .kind = DISPATCHER_DESCRIBE, .number = u->number, .cut = s->readers->n_cuts }, bytes, n);
+static int subscriptions_tell_described(Subscriptions *s, const Subscription *u, uint8_t *bytes, size_t n) {
+        return subscriptions_tell(
+                s, (DispatcherCommand){ .kind = DISPATCHER_DESCRIBE, .number = u->number, .cut = s->readers->n_cuts },
+                bytes, n);
 }
 
-int supervisor_route_event(Subscriptions *s, Registration *g) {
+int subscriptions_route_event(Subscriptions *s, Registration *g) {
         for (Subscription *u = s->first; u; u = u->next) {
                 size_t first = u->n_routes, n;
                 uint8_t *bytes;
@@ -157,14 +159,14 @@ int supervisor_route_event(Subscriptions *s, Registration *g) {
                 if (r == 0)
                         r = subscription_describe(u, &first, &bytes, &n);
                 if (r == 0)
-                        r = supervisor_tell_described(s, u, bytes, n);
+                        r = subscriptions_tell_described(s, u, bytes, n);
                 if (r < 0)
                         return r;
         }
         return 0;
 }
 
-int supervisor_describe_event(Subscriptions *s, const Registration *g) {
+int subscriptions_describe_event(Subscriptions *s, const Registration *g) {
         for (size_t i = 0; i < g->n_routes; i++) {
                 const Subscription *u = g->routes[i].subscription;
                 const Subscription one = { .routes = &u->routes[g->routes[i].at], .n_routes = 1 };
@@ -173,7 +175,7 @@ int supervisor_describe_event(Subscriptions *s, const Registration *g) {
                 int r = subscription_describe(&one, &first, &bytes, &n);
 
                 if (r == 0)
-                        r = supervisor_tell_described(s, u, bytes, n);
+                        r = subscriptions_tell_described(s, u, bytes, n);
                 if (r < 0)
                         return r;
         }
@@ -207,7 +209,7 @@ static void tell_removal(Subscriptions *s, const Removal *removal) {
                 bytes = malloc(n);
                 if (bytes)
                         perfd__v1__packet__pack(&packet, bytes);
-                if (!bytes || supervisor_tell(s, said, bytes, n) < 0)
+                if (!bytes || subscriptions_tell(s, said, bytes, n) < 0)
                         log_print_with(LOG_WARNING, MESSAGE_NO_MEMORY, LOG_FIELDS({ "EVENT", ref.name }),
                                        "no memory to notify subscribers that %s is removed", ref.name);
         }
@@ -223,7 +225,7 @@ static void release_removal(Readers *s, void *object) {
 }
 
 /* Behind its last sample: a reader that does not answer now still has some in its ring, and knows nothing of this. */
-void supervisor_tell_removed(Subscriptions *s, const Registration *g) {
+void subscriptions_tell_removed(Subscriptions *s, const Registration *g) {
         nsec_t now = clock_now(s->readers->attr.clock);
         Removal *removal = malloc(sizeof(*removal));
 
@@ -233,7 +235,7 @@ void supervisor_tell_removed(Subscriptions *s, const Registration *g) {
                 return;
         }
         *removal = (Removal){ .subscriptions = s, .event = event_ref(g->event), .at = g->latest > now ? g->latest : now, .cut = s->readers->n_cuts };
-        supervisor_defer(s->readers, release_removal, removal);
+        readers_defer(s->readers, release_removal, removal);
 }
 
 static int take_globs(Subscription *u, Explanation *e) {
@@ -352,7 +354,7 @@ static const Pattern *find_glob(const Subscription *u, const char *text) {
 /* A name is looked up; a glob is matched with the names of events until it matches one. */
 static int check_pattern(const Subscriptions *s, const Subscription *u, const char *pattern, Explanation *e) {
         const Pattern *glob = find_glob(u, pattern);
-        bool any = supervisor_find(s->events, pattern);
+        bool any = events_find(s->events, pattern);
         const PendingEvent *pending;
         int r = checkpoint(e);
 
@@ -362,7 +364,7 @@ static int check_pattern(const Subscriptions *s, const Subscription *u, const ch
         }
         if (r != 0 || any)
                 return r;
-        pending = supervisor_find_pending(s->events, pattern);
+        pending = events_find_pending(s->events, pattern);
         if (pending)
                 return refuse(e, REFUSED_NOT_FOUND, "pending", "%s is pending, because it cannot be opened now: %s", pattern,
                               pending->why);

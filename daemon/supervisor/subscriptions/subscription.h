@@ -18,8 +18,8 @@ Subscription *subscription_free(Subscription *u);
 DEFINE_CLEANUP(Subscription *, subscription_free)
 
 /* supervisor/subscriptions/subscription.c: routes of a new event in all subscriptions, and descriptors to their subscribers. */
-int supervisor_route_event(Subscriptions *s, Registration *r);
+int subscriptions_route_event(Subscriptions *s, Registration *r);
 /* Its descriptor anew to all who have it. -ENOMEM */
-int supervisor_describe_event(Subscriptions *s, const Registration *r);
-void supervisor_tell_removed(Subscriptions *s, const Registration *g);
-void supervisor_free_subscriptions(Subscriptions *s);
+int subscriptions_describe_event(Subscriptions *s, const Registration *r);
+void subscriptions_tell_removed(Subscriptions *s, const Registration *g);
+void subscriptions_free(Subscriptions *s);
