@@ -171,7 +171,7 @@ static void test_given(void **state) {
         daemon_deinit(&d);
 }
 
-/* Whom the log names, whatever the program calls itself. */
+/* TargetRef the log names, whatever the program calls itself. */
 static void test_peer_text(void **state) {
         static const struct {
                 const char *program, *expected;

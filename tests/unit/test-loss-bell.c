@@ -1,4 +1,4 @@
-/* Whom a loss wakes: main, once, and only if it sleeps. */
+/* TargetRef a loss wakes: main, once, and only if it sleeps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

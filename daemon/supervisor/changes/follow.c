@@ -34,7 +34,7 @@ static int watch_spec(Changes *s, const EventSpec *spec, Explanation *e) {
 /* What the names of a target mean now: looked up once for all events that have it. */
 typedef struct Sight {
         const EventSpec *spec;
-        Whoms whoms;
+        TargetSet targets;
 } Sight;
 
 typedef struct Following {
@@ -46,30 +46,30 @@ typedef struct Following {
 
 static void following_deinit(Changes *s, Following *f) {
         for (size_t i = 0; i < f->n_sights; i++)
-                whoms_deinit(&f->sights[i].whoms);
+                target_set_deinit(&f->sights[i].targets);
         fd_deltas_deinit(s, f->list, f->n);
         free(f->sights);
         free(f->list);
 }
 
-static int find_sight(Changes *s, Following *f, const Registration *g, const Whoms **ret, Explanation *e) {
+static int find_sight(Changes *s, Following *f, const Registration *g, const TargetSet **ret, Explanation *e) {
         const EventSpec *spec = &g->event->spec;
         Sight *sight = &f->sights[f->n_sights];
         int r;
 
         for (size_t i = 0; i < f->n_sights; i++)
                 if (event_spec_same_target(f->sights[i].spec, spec)) {
-                        *ret = &f->sights[i].whoms;
+                        *ret = &f->sights[i].targets;
                         return 0;
                 }
         r = watch_spec(s, spec, e);
         if (r == 0)
-                r = events_find_targets(s->events, g, &sight->whoms, e);
+                r = events_find_targets(s->events, g, &sight->targets, e);
         if (r != 0)
                 return r;
         sight->spec = spec;
         f->n_sights++;
-        *ret = &sight->whoms;
+        *ret = &sight->targets;
         return 0;
 }
 
@@ -80,15 +80,15 @@ static int compare_ids(const void *a, const void *b) {
 }
 
 /* Those of `now` that are not open yet; borrows its fds. */
-static int find_arrived(const Registration *g, const Whoms *now, Whoms *ret) {
+static int find_arrived(const Registration *g, const TargetSet *now, TargetSet *ret) {
         _cleanup_free_ uint64_t *open = calloc(g->opened.n + 1, sizeof(*open));
 
-        *ret = WHOMS_NULL;
+        *ret = TARGET_SET_NULL;
         ret->list = calloc(now->n + 1, sizeof(*ret->list));
         if (!open || !ret->list)
                 return error_origin(-ENOMEM);
         for (size_t i = 0; i < g->opened.n; i++)
-                open[i] = g->opened.fds[i].whom;
+                open[i] = g->opened.fds[i].target_id;
         qsort(open, g->opened.n, sizeof(*open), compare_ids);
         for (size_t i = 0; i < now->n; i++)
                 if (!bsearch(&now->list[i].id, open, g->opened.n, sizeof(*open), compare_ids))
@@ -97,7 +97,7 @@ static int find_arrived(const Registration *g, const Whoms *now, Whoms *ret) {
 }
 
 /* For people: which of its names have no cgroup now. */
-static int set_absent(Registration *g, const Whoms *now) {
+static int set_absent(Registration *g, const TargetSet *now) {
         static const char *const kinds[] = { [CGROUP_BY_PATH] = "cgroup", [CGROUP_BY_CONTAINER] = "container",
                                              [CGROUP_BY_UNIT] = "unit" };
         static const char *const fates[] = { [CGROUP_FATE_UNKNOWN] = "", [CGROUP_FATE_STOPPED] = " (it is stopped)",
@@ -127,9 +127,9 @@ static int set_absent(Registration *g, const Whoms *now) {
 
 /* Looks, and opens what has come, disabled. */
 static int follow_event(Changes *s, Following *f, Registration *g, Explanation *e) {
-        _cleanup_(whoms_deinit) Whoms arrived = WHOMS_NULL;
+        _cleanup_(target_set_deinit) TargetSet arrived = TARGET_SET_NULL;
         _cleanup_free_ uint32_t *slots = NULL;
-        const Whoms *now = NULL;
+        const TargetSet *now = NULL;
         size_t n_slots = 0;
         int r;
 
@@ -141,7 +141,7 @@ static int follow_event(Changes *s, Following *f, Registration *g, Explanation *
         if (r < 0)
                 return r;
         for (size_t i = 0; i < g->opened.n; i++)
-                g->opened.fds[i].leaves = g->opened.fds[i].is_cgroup && !whoms_have(now, g->opened.fds[i].whom);
+                g->opened.fds[i].leaves = g->opened.fds[i].is_cgroup && !target_set_has(now, g->opened.fds[i].target_id);
         r = find_arrived(g, now, &arrived);
         if (r != 0 || arrived.n == 0)
                 return r;

@@ -11,7 +11,7 @@ _Atomic(size_t) *events_closing_of(Events *s, uint32_t uid);
 /* So many fds more, or less, are kept for a reader that does not answer: they are charged as what the closer has. */
 void events_charge_kept(Events *s, uint32_t uid, ptrdiff_t n_fds);
 void events_free_charges(Events *s);
-/* Whom what runs is charged to: 0 is root, or nobody. */
+/* The uid that an operation is charged to: 0 is root, or nobody. */
 uint32_t events_charged_uid(const Events *s);
 /* How many fds of this uid are being closed, or kept for a reader. */
 size_t events_charged_fds(const Events *s, uint32_t uid);

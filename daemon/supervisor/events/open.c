@@ -81,14 +81,14 @@ static int open_attr(const Registration *g, size_t i, bool for_task, OpenPlace p
         }
 }
 
-/* Attr i for one whom on one CPU. Only what can write into the ring is led there. */
-static int open_stream(Opening *o, size_t i, const Whom *whom, uint32_t slot, int leader_fd, bool may_try_again, int *ret_fd,
+/* Attr i for one target on one CPU. Only what can write into the ring is led there. */
+static int open_stream(Opening *o, size_t i, const TargetRef *target, uint32_t slot, int leader_fd, bool may_try_again, int *ret_fd,
                        Explanation *e) {
         const Registration *g = o->registration;
         Events *s = o->events;
-        OpenPlace place = { .pid = whom->pid, .is_cgroup = whom->cgroup != NULL, .cpu = (int)s->readers->cpus[slot],
+        OpenPlace place = { .pid = target->pid, .is_cgroup = target->cgroup != NULL, .cpu = (int)s->readers->cpus[slot],
                             .leader_fd = leader_fd, .may_try_again = may_try_again, .config3 = g->plan.config3[i] };
-        bool is_leader = i == 0 || !g->plan.is_group, is_task = whom->pid >= 0 && !whom->cgroup;
+        bool is_leader = i == 0 || !g->plan.is_group, is_task = target->pid >= 0 && !target->cgroup;
         const uint32_t type = g->plan.attrs[i].type;
         int fd = -1;
         uint64_t id;
@@ -106,8 +106,8 @@ static int open_stream(Opening *o, size_t i, const Whom *whom, uint32_t slot, in
         }
         *ret_fd = fd;
         o->opened.fds[o->opened.n++] = (PerfFd){ .slot = slot, .member = is_leader ? 0 : (uint32_t)i,
-                                                     .fd = fd, .id = id, .whom = whom->id, .since = o->since,
-                                                     .is_cgroup = whom->cgroup != NULL,
+                                                     .fd = fd, .id = id, .target_id = target->id, .since = o->since,
+                                                     .is_cgroup = target->cgroup != NULL,
                                                      .awaits_exec = is_task && g->plan.attrs[i].enable_on_exec,
                                                      .is_breakpoint = type == PERF_TYPE_BREAKPOINT,
                                                      .is_sampling = !g->event->exact, .period = g->event->period,
@@ -121,8 +121,8 @@ static void drop_streams(Opening *o, size_t n) {
                 (void)open_close(o->opened.fds[--o->opened.n].fd);
 }
 
-/* All attrs for one whom on one CPU: a group, or the sites of a probe. Nothing of a group that is not whole stays. */
-static int try_attrs(Opening *o, const Whom *whom, uint32_t slot, bool may_try_again, Explanation *e) {
+/* All attrs for one target on one CPU: a group, or the sites of a probe. Nothing of a group that is not whole stays. */
+static int try_attrs(Opening *o, const TargetRef *target, uint32_t slot, bool may_try_again, Explanation *e) {
         const AttrPlan *plan = &o->registration->plan;
         const size_t before = o->opened.n;
         int leader = -1, r = 0;
@@ -130,7 +130,7 @@ static int try_attrs(Opening *o, const Whom *whom, uint32_t slot, bool may_try_a
         for (size_t i = 0; i < plan->n_attrs && r == 0; i++) {
                 int fd = -1;
 
-                r = open_stream(o, i, whom, slot, plan->is_group ? leader : -1, may_try_again, &fd, e);
+                r = open_stream(o, i, target, slot, plan->is_group ? leader : -1, may_try_again, &fd, e);
                 if (i == 0)
                         leader = fd;
         }
@@ -139,25 +139,25 @@ static int try_attrs(Opening *o, const Whom *whom, uint32_t slot, bool may_try_a
         return r;
 }
 
-static int open_attrs(Opening *o, const Whom *whom, uint32_t slot, Explanation *e) {
+static int open_attrs(Opening *o, const TargetRef *target, uint32_t slot, Explanation *e) {
         int r, n = 0;
 
         do
-                r = try_attrs(o, whom, slot, ++n < GROUP_TRIES, e);
+                r = try_attrs(o, target, slot, ++n < GROUP_TRIES, e);
         while (r == OPEN_E_LEADER_LEFT);
-        if (r > 0 && r != REFUSED_CANCELLED && whom->cgroup && cgroup_is_gone(&o->events->host->cgroups, whom->cgroup))
+        if (r > 0 && r != REFUSED_CANCELLED && target->cgroup && cgroup_is_gone(&o->events->host->cgroups, target->cgroup))
                 return 0; /* as a task that has exited */
         return r == OPEN_E_OFFLINE || r == OPEN_E_EXITED ? 0 : r;
 }
 
-static void note_roots(Opening *o, const Whoms *whoms) {
-        for (size_t i = 0; i < whoms->n && !o->registration->event->spec.no_inherit; i++)
-                if (whoms->list[i].pid >= 0 && !whoms->list[i].cgroup)
-                        process_tree_add_root(&o->events->readers->kin, (uint32_t)whoms->list[i].pid);
+static void note_roots(Opening *o, const TargetSet *targets) {
+        for (size_t i = 0; i < targets->n && !o->registration->event->spec.no_inherit; i++)
+                if (targets->list[i].pid >= 0 && !targets->list[i].cgroup)
+                        process_tree_add_root(&o->events->readers->kin, (uint32_t)targets->list[i].pid);
 }
 
-static int open_all(Opening *o, const Whoms *whoms, const uint32_t *slots, size_t n_slots, Explanation *e) {
-        size_t n = whoms->n * n_slots * o->registration->plan.n_attrs;
+static int open_all(Opening *o, const TargetSet *targets, const uint32_t *slots, size_t n_slots, Explanation *e) {
+        size_t n = targets->n * n_slots * o->registration->plan.n_attrs;
         int r = events_check_fds(o->events, o->registration->event->spec.name, n, e);
 
         if (r == 0)
@@ -168,22 +168,22 @@ static int open_all(Opening *o, const Whoms *whoms, const uint32_t *slots, size_
         if (!o->opened.fds)
                 return error_origin(-ENOMEM);
         o->since = clock_now(o->events->readers->attr.clock);
-        note_roots(o, whoms); /* before the first child can inherit */
-        for (size_t i = 0; i < whoms->n && r == 0; i++)
+        note_roots(o, targets); /* before the first child can inherit */
+        for (size_t i = 0; i < targets->n && r == 0; i++)
                 for (size_t k = 0; k < n_slots && r == 0; k++)
-                        r = open_attrs(o, &whoms->list[i], slots[k], e);
+                        r = open_attrs(o, &targets->list[i], slots[k], e);
         o->opened.event = o->registration->event->origin ? o->registration->event->origin : o->registration->event;
         o->opened.whole = o->opened.listed = clock_now(o->events->readers->attr.clock);
         return r;
 }
 
-int events_open_at(Events *s, const Registration *g, const char *filter, const Whoms *whoms, const uint32_t *slots,
+int events_open_at(Events *s, const Registration *g, const char *filter, const TargetSet *targets, const uint32_t *slots,
                    size_t n_slots, PerfFdSet *ret, Explanation *e) {
         Opening o = { .events = s, .registration = g, .filter = filter, .opened = PERF_FD_SET_NULL };
         int r;
 
         thread_assert(THREAD_MAIN);
-        r = error_trace_of(open_all(&o, whoms, slots, n_slots, e), "event %s", g->event->spec.name);
+        r = error_trace_of(open_all(&o, targets, slots, n_slots, e), "event %s", g->event->spec.name);
         free(o.composed);
         if (r != 0)
                 event_fds_close_unknown(s, &o.opened, events_charged_uid(s));
@@ -196,14 +196,14 @@ int events_open_at(Events *s, const Registration *g, const char *filter, const W
  * None of these was there any more when it was opened: refused, unless more may come. Threads are looked for only by opening, so
  * it is the first that was named.
  */
-static int check_gone(const Registration *g, const Whoms *whoms, Explanation *e) {
+static int check_gone(const Registration *g, const TargetSet *targets, Explanation *e) {
         const EventSpec *spec = &g->event->spec;
         int r;
 
-        if (whoms->n == 0 || g->is_followed || g->is_registered)
+        if (targets->n == 0 || g->is_followed || g->is_registered)
                 return 0;
         r = refuse(e, REFUSED_NOT_FOUND, "gone", "%s: %s", spec->name,
-                   whoms->list[0].pid < 0 ? "its CPUs are offline" : "its tasks or cgroups have ended");
+                   targets->list[0].pid < 0 ? "its CPUs are offline" : "its tasks or cgroups have ended");
         if (e && (spec->n_tids > 0 || spec->n_pids > 0)) {
                 e->list = spec->n_tids > 0 ? "tids" : "pids";
                 e->item = 0;
@@ -214,11 +214,11 @@ static int check_gone(const Registration *g, const Whoms *whoms, Explanation *e)
 /* Once: refused, or *ret_same says whether everybody who is there now was there before. */
 static int try_to_open(Events *s, const Registration *g, const char *filter, const uint32_t *slots, size_t n_slots,
                        PerfFdSet *ret, bool *ret_same, Explanation *e) {
-        _cleanup_(whoms_deinit) Whoms before = WHOMS_NULL;
+        _cleanup_(target_set_deinit) TargetSet before = TARGET_SET_NULL;
         _cleanup_(own_tasks_deinit) OwnTasks own = OWN_TASKS_NULL;
         int r;
 
-        r = own_find_whoms(s, g, &before, &own, e);
+        r = own_find_targets(s, g, &before, &own, e);
         if (r == 0)
                 r = events_open_at(s, g, filter, &before, slots, n_slots, ret, e);
         if (r != 0)
@@ -273,7 +273,7 @@ static int try_user_probe(Events *s, const Registration *g, const char *filter, 
  */
 static int open_for_trial(Events *s, const Registration *g, const char *filter, const uint32_t *slots, size_t n_slots,
                           Explanation *e) {
-        _cleanup_(whoms_deinit) Whoms whoms = WHOMS_NULL;
+        _cleanup_(target_set_deinit) TargetSet targets = TARGET_SET_NULL;
         bool is_open = false;
         int r = 0;
 
@@ -281,18 +281,18 @@ static int open_for_trial(Events *s, const Registration *g, const char *filter, 
                 return 0;
         r = events_wait_for_trial_room(s, g->event->spec.name, g->plan.n_attrs, e);
         if (r == 0)
-                r = events_find_targets(s, g, &whoms, e);
+                r = events_find_targets(s, g, &targets, e);
         if (r == 0 && g->probe && probe_is_user(g->probe))
                 return try_user_probe(s, g, filter, e);
-        for (size_t i = 0; i < whoms.n && n_slots > 0 && r == 0 && !is_open; i++) {
-                Whoms one = { .list = &whoms.list[i], .n = 1 };
+        for (size_t i = 0; i < targets.n && n_slots > 0 && r == 0 && !is_open; i++) {
+                TargetSet one = { .list = &targets.list[i], .n = 1 };
                 PerfFdSet o = PERF_FD_SET_NULL;
 
                 r = events_open_at(s, g, filter, &one, slots, 1, &o, e);
                 is_open = o.n > 0; /* it is not gone */
                 event_fds_close_unknown(s, &o, events_charged_uid(s));
         }
-        return r == 0 && !is_open && n_slots > 0 ? check_gone(g, &whoms, e) : r;
+        return r == 0 && !is_open && n_slots > 0 ? check_gone(g, &targets, e) : r;
 }
 
 int events_open(Events *s, const Registration *g, const char *filter, PerfFdSet *ret, Explanation *e) {

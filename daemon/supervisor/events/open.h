@@ -22,7 +22,7 @@ int events_open_on(Events *s, const Registration *r, const char *filter, const u
 /* All of a list that is not registered yet. Those of a glob that the kernel never lets be sampled are left out, and said. */
 int events_open_list(Events *s, Registration **list, Explanation *e);
 /* For those only, without a second look at who is there. */
-int events_open_at(Events *s, const Registration *r, const char *filter, const Whoms *whoms,
+int events_open_at(Events *s, const Registration *r, const char *filter, const TargetSet *targets,
                    const uint32_t *slots, size_t n_slots, PerfFdSet *ret, Explanation *e);
 /* supervisor/events/close.c: by the closer, and charged to whom what runs is charged. Disabled, and no reader knows them (any more); of stalled ones it waits for that. */
 void event_fds_close(Events *s, PerfFdSet *o);

@@ -294,17 +294,17 @@ static int hold(const Registration *g, uint32_t tid, OwnTasks *t, bool *ret_own,
         return 0;
 }
 
-static int own_tasks_hold(const Registration *g, Whoms *whoms, OwnTasks *ret, Explanation *e) {
+static int own_tasks_hold(const Registration *g, TargetSet *targets, OwnTasks *ret, Explanation *e) {
         const bool ends = own_tasks_end_at_setuid();
         OwnTasks t = OWN_TASKS_NULL;
         size_t n = 0;
         int r = 0;
 
-        if (whoms->n > OWN_TASKS_MAX)
+        if (targets->n > OWN_TASKS_MAX)
                 return refuse(e, REFUSED_EXHAUSTED, "bad-target", "%s: %zu threads exceed the limit of %d for an event of a "
-                        "client of the stream socket: name fewer processes", g->event->spec.event, whoms->n,
+                        "client of the stream socket: name fewer processes", g->event->spec.event, targets->n,
                               OWN_TASKS_MAX);
-        t.list = calloc(whoms->n + 1, sizeof(*t.list));
+        t.list = calloc(targets->n + 1, sizeof(*t.list));
         if (!t.list)
                 return error_origin(-ENOMEM);
         if (!ends && !g->is_registered) {
@@ -312,25 +312,25 @@ static int own_tasks_hold(const Registration *g, Whoms *whoms, OwnTasks *ret, Ex
                 return refuse(e, REFUSED_DENIED, "not-granted", "while fs.suid_dumpable is 1, Linux does not end events at the "
                         "exec of a setuid program, so none are granted on processes: set it to 0 or 2");
         }
-        for (size_t i = 0; i < whoms->n && r == 0 && ends; i++) {
+        for (size_t i = 0; i < targets->n && r == 0 && ends; i++) {
                 bool is_own = false;
 
                 r = checkpoint(e);
                 if (r == 0)
-                        r = hold(g, (uint32_t)whoms->list[i].pid, &t, &is_own, e);
+                        r = hold(g, (uint32_t)targets->list[i].pid, &t, &is_own, e);
                 if (is_own)
-                        whoms->list[n++] = whoms->list[i];
+                        targets->list[n++] = targets->list[i];
         }
         if (r != 0) {
                 own_tasks_deinit(&t);
                 return r;
         }
-        whoms->n = n;
+        targets->n = n;
         *ret = t;
         return 0;
 }
 
-int own_find_whoms(Events *s, const Registration *g, Whoms *ret, OwnTasks *own, Explanation *e) {
+int own_find_targets(Events *s, const Registration *g, TargetSet *ret, OwnTasks *own, Explanation *e) {
         int r = events_find_targets(s, g, ret, e);
 
         return r == 0 && own_is_on_tasks(g) ? own_tasks_hold(g, ret, own, e) : r;
@@ -348,18 +348,18 @@ static int own_tasks_check(const Registration *g, OwnTasks *t, bool *ret_same, E
         return r;
 }
 
-int own_look_again(Events *s, const Registration *g, const Whoms *before, OwnTasks *own, bool *ret_same, Explanation *e) {
-        _cleanup_(whoms_deinit) Whoms after = WHOMS_NULL;
+int own_look_again(Events *s, const Registration *g, const TargetSet *before, OwnTasks *own, bool *ret_same, Explanation *e) {
+        _cleanup_(target_set_deinit) TargetSet after = TARGET_SET_NULL;
         _cleanup_(own_tasks_deinit) OwnTasks now = OWN_TASKS_NULL;
         int r;
 
         *ret_same = true;
         if (event_spec_is_host(&g->event->spec))
                 return 0;
-        r = own_find_whoms(s, g, &after, &now, e);
+        r = own_find_targets(s, g, &after, &now, e);
         if (r == 0)
                 r = own_tasks_check(g, own, ret_same, e);
-        *ret_same = r == 0 && *ret_same && whoms_contain(before, &after);
+        *ret_same = r == 0 && *ret_same && target_set_contains(before, &after);
         return r;
 }
 

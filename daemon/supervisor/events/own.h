@@ -49,10 +49,10 @@ bool own_is_on_tasks(const Registration *g);
  * As events_find_targets(), before they are opened. Of one of these events tasks that are not the client's are left out, and all
  * others held in `own`. Refused: the client has named one that is not, unless the event is registered already; or they are too many.
  */
-int own_find_whoms(Events *s, const Registration *g, Whoms *ret, OwnTasks *own, Explanation *e);
+int own_find_targets(Events *s, const Registration *g, TargetSet *ret, OwnTasks *own, Explanation *e);
 /*
  * Behind that, while nothing is enabled: whether everybody who is there now was there before, and, of these events, those who were
  * are still there, and the client's.
  */
-int own_look_again(Events *s, const Registration *g, const Whoms *before, OwnTasks *own, bool *ret_same, Explanation *e);
+int own_look_again(Events *s, const Registration *g, const TargetSet *before, OwnTasks *own, bool *ret_same, Explanation *e);
 void own_tasks_deinit(OwnTasks *t);

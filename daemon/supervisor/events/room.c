@@ -47,7 +47,7 @@ static int check_least(Events *s, const Registration *g, size_t least, Explanati
 }
 
 static int count_needed(Events *s, const Registration *g, size_t *ret, Explanation *e) {
-        _cleanup_(whoms_deinit) Whoms whoms = WHOMS_NULL;
+        _cleanup_(target_set_deinit) TargetSet targets = TARGET_SET_NULL;
         const EventSpec *spec = &g->event->spec;
         _cleanup_free_ uint32_t *slots = NULL;
         size_t n_slots = 0;
@@ -56,12 +56,12 @@ static int count_needed(Events *s, const Registration *g, size_t *ret, Explanati
         if (r == 0) /* before a million processes are looked at: each that is there has one thread at least */
                 r = check_least(s, g, (spec->n_pids + spec->n_tids) * n_slots * g->plan.n_attrs, e);
         if (r == 0)
-                r = events_find_targets(s, g, &whoms, e);
+                r = events_find_targets(s, g, &targets, e);
         if (r != 0)
                 return r;
-        if (whoms.n_doubled > 0)
-                notes_add_nested(&s->operations->notes, spec->name, whoms.n_doubled);
-        *ret = whoms.n * n_slots * g->plan.n_attrs;
+        if (targets.n_doubled > 0)
+                notes_add_nested(&s->operations->notes, spec->name, targets.n_doubled);
+        *ret = targets.n * n_slots * g->plan.n_attrs;
         return 0;
 }
 

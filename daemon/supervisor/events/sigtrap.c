@@ -45,7 +45,7 @@ int sigtrap_check_client(const Events *s, const EventSpec *spec, Explanation *e)
                 "its signal ends programs of others (you are uid %u)", uid);
 }
 
-int sigtrap_check_targets(const EventSpec *spec, const Whoms *whoms, Explanation *e) {
+int sigtrap_check_targets(const EventSpec *spec, const TargetSet *targets, Explanation *e) {
         _cleanup_free_ uint32_t *tids = NULL;
         size_t n = 0;
         int r;
@@ -54,7 +54,7 @@ int sigtrap_check_targets(const EventSpec *spec, const Whoms *whoms, Explanation
                 return 0;
         r = tasks_of_process((uint32_t)getpid(), &tids, &n, e);
         for (size_t i = 0; i < n && r == 0; i++)
-                if (whoms_have(whoms, tids[i]))
+                if (target_set_has(targets, tids[i]))
                         r = refuse(e, REFUSED_INVALID, "bad-target", "%s: attr sigtrap on thread %u would end perfd, which it "
                                    "belongs to", spec->name, tids[i]);
         return r;

@@ -1,5 +1,5 @@
 /*
- * Whom and where an event observes. What a user wrote (pids, cgroup globs, container ids) is looked up at each opening, so
+ * What an event observes, and where. What a user wrote (pids, cgroup globs, container ids) is looked up at each opening, so
  * that a replacement, a CPU that comes online, or a cgroup that appears sees what is there then.
  *
  * A process is opened thread by thread, because perf_event_open(2) follows children only from where they are born.
@@ -16,60 +16,60 @@
 #define GENERATIONS_MAX 32 /* of tasks that events were opened on */
 #define SLACK NSEC_PER_SEC /* of what /proc says of births; so soon no tid is used again */
 
-void whoms_deinit(Whoms *w) {
+void target_set_deinit(TargetSet *w) {
         free(w->list);
         cgroups_free(w->cgroups, w->n_cgroups);
-        *w = WHOMS_NULL;
+        *w = TARGET_SET_NULL;
 }
 
-static int compare_whoms(const void *a, const void *b) {
-        const Whom *x = a, *y = b;
+static int compare_targets(const void *a, const void *b) {
+        const TargetRef *x = a, *y = b;
 
         return (x->id > y->id) - (x->id < y->id);
 }
 
-bool whoms_have(const Whoms *w, uint64_t id) {
-        return w->n > 0 && bsearch(&(Whom){ .id = id }, w->list, w->n, sizeof(*w->list), compare_whoms);
+bool target_set_has(const TargetSet *w, uint64_t id) {
+        return w->n > 0 && bsearch(&(TargetRef){ .id = id }, w->list, w->n, sizeof(*w->list), compare_targets);
 }
 
-/* In no order, and perhaps twice: whoms_sort(). */
-static int whoms_add(Whoms *w, Whom whom) {
+/* In no order, and perhaps twice: target_set_sort(). */
+static int target_set_add(TargetSet *w, TargetRef target) {
         if (w->n == w->n_allocated) {
                 size_t n = w->n_allocated * 2 + 16;
-                Whom *more = reallocarray(w->list, n, sizeof(*more));
+                TargetRef *more = reallocarray(w->list, n, sizeof(*more));
 
                 if (!more)
                         return error_origin(-ENOMEM);
                 w->list = more;
                 w->n_allocated = n;
         }
-        w->list[w->n++] = whom;
+        w->list[w->n++] = target;
         return 0;
 }
 
-static void whoms_sort(Whoms *w) {
+static void target_set_sort(TargetSet *w) {
         size_t n = 0;
 
         if (w->n > 0)
-                qsort(w->list, w->n, sizeof(*w->list), compare_whoms);
+                qsort(w->list, w->n, sizeof(*w->list), compare_targets);
         for (size_t i = 0; i < w->n; i++)
                 if (n == 0 || w->list[n - 1].id != w->list[i].id)
                         w->list[n++] = w->list[i];
         w->n = n;
 }
 
-bool whoms_contain(const Whoms *all, const Whoms *some) {
+bool target_set_contains(const TargetSet *all, const TargetSet *some) {
         for (size_t i = 0; i < some->n; i++)
-                if (!whoms_have(all, some->list[i].id))
+                if (!target_set_has(all, some->list[i].id))
                         return false;
         return true;
 }
 
-static int add_tasks(Whoms *w, const uint32_t *tids, size_t n) {
+static int add_tasks(TargetSet *w, const uint32_t *tids, size_t n) {
         int r = 0;
 
         for (size_t i = 0; i < n && r == 0; i++)
-                r = whoms_add(w, (Whom){ .pid = (int)tids[i], .id = tids[i] });
+                r = target_set_add(w, (TargetRef){ .pid = (int)tids[i], .id = tids[i] });
         return r;
 }
 
@@ -88,7 +88,7 @@ static int note_item(int r, const char *list, size_t item, Explanation *e) {
         return r;
 }
 
-static int add_process(Whoms *w, uint32_t pid, Explanation *e) {
+static int add_process(TargetSet *w, uint32_t pid, Explanation *e) {
         _cleanup_free_ uint32_t *tids = NULL;
         size_t n = 0;
         int r = checkpoint(e);
@@ -100,7 +100,7 @@ static int add_process(Whoms *w, uint32_t pid, Explanation *e) {
 }
 
 /* Children that are there already: a replacement would lose them, and who follows children wants them anyway. */
-static int add_descendants(Whoms *w, const EventSpec *spec, Explanation *e) {
+static int add_descendants(TargetSet *w, const EventSpec *spec, Explanation *e) {
         _cleanup_free_ uint32_t *pids = NULL, *roots = malloc((spec->n_pids + 1) * sizeof(*roots));
         size_t n = 0;
         int r;
@@ -118,7 +118,7 @@ static int add_descendants(Whoms *w, const EventSpec *spec, Explanation *e) {
         return r;
 }
 
-/* Whom an event was opened on, and since when: what is born to them later has inherited it. */
+/* TargetRef an event was opened on, and since when: what is born to them later has inherited it. */
 typedef struct Root {
         uint32_t tid;
         nsec_t since;
@@ -137,7 +137,7 @@ static int find_roots(const Registration *g, Root **ret, size_t *ret_n) {
         if (!roots)
                 return error_origin(-ENOMEM);
         for (size_t i = 0; i < g->opened.n; i++)
-                roots[i] = (Root){ (uint32_t)g->opened.fds[i].whom, g->opened.fds[i].since };
+                roots[i] = (Root){ (uint32_t)g->opened.fds[i].target_id, g->opened.fds[i].since };
         qsort(roots, g->opened.n, sizeof(*roots), compare_roots);
         for (size_t i = 0; i < g->opened.n; i++)
                 if (n == 0 || roots[n - 1].tid != roots[i].tid)
@@ -166,10 +166,10 @@ static bool has_inherited(const Events *s, const Root *roots, size_t n, uint32_t
 }
 
 /*
- * Whom it is open on, and who has inherited it from them, also if their parents are gone and /proc does not know whose they
+ * TargetRef it is open on, and who has inherited it from them, also if their parents are gone and /proc does not know whose they
  * are. What the readers have in their rings is read first. A tid that is another's by now was born at another time.
  */
-static int add_inheritors(Events *s, const Registration *g, Whoms *w) {
+static int add_inheritors(Events *s, const Registration *g, TargetSet *w) {
         _cleanup_free_ Root *roots = NULL;
         size_t at = 0, n = 0;
         nsec_t birth;
@@ -182,17 +182,17 @@ static int add_inheritors(Events *s, const Registration *g, Whoms *w) {
         for (size_t i = 0; i < n && r == 0; i++) {
                 r = checkpoint(NULL);
                 if (r == 0 && task_birth(s->readers->attr.clock, roots[i].tid, &birth) && birth < roots[i].since + SLACK)
-                        r = whoms_add(w, (Whom){ .pid = (int)roots[i].tid, .id = roots[i].tid });
+                        r = target_set_add(w, (TargetRef){ .pid = (int)roots[i].tid, .id = roots[i].tid });
         }
         while (r == 0 && s->readers->active && process_tree_next(&s->readers->kin, &at, &k))
                 if (!k.has_ended && has_inherited(s, roots, n, process_tree_root(&s->readers->kin, &k), k.birth) &&
                     task_birth(s->readers->attr.clock, k.tid, &birth) && birth < k.birth + SLACK && k.birth < birth + SLACK)
-                        r = whoms_add(w, (Whom){ .pid = (int)k.tid, .id = k.tid });
+                        r = target_set_add(w, (TargetRef){ .pid = (int)k.tid, .id = k.tid });
         return r;
 }
 
 /* A process that is gone is noted; that all of them are, is refused unless the event is there already. */
-static int find_tasks(Events *s, const Registration *g, Whoms *w, Explanation *e) {
+static int find_tasks(Events *s, const Registration *g, TargetSet *w, Explanation *e) {
         const EventSpec *spec = &g->event->spec;
         int r = add_tasks(w, spec->tids, spec->n_tids);
         size_t n_gone = 0;
@@ -219,7 +219,7 @@ static int find_tasks(Events *s, const Registration *g, Whoms *w, Explanation *e
 }
 
 /* The first one is shown; that a container is gone for good comes before what may come again. */
-static int note_absent(const CgroupHierarchy *h, Whoms *w, CgroupNaming naming, const char *name) {
+static int note_absent(const CgroupHierarchy *h, TargetSet *w, CgroupNaming naming, const char *name) {
         CgroupFate fate = CGROUP_FATE_UNKNOWN;
         int r = naming == CGROUP_BY_CONTAINER ? cgroup_container_fate(h, name, &fate) : 0;
 
@@ -231,7 +231,7 @@ static int note_absent(const CgroupHierarchy *h, Whoms *w, CgroupNaming naming, 
         return 0;
 }
 
-static int find_cgroups_named(Events *s, CgroupNaming naming, const Strings *names, bool lenient, Whoms *w, Explanation *e) {
+static int find_cgroups_named(Events *s, CgroupNaming naming, const Strings *names, bool lenient, TargetSet *w, Explanation *e) {
         static const char *const lists[] = { [CGROUP_BY_PATH] = "cgroups", [CGROUP_BY_CONTAINER] = "containers",
                                              [CGROUP_BY_UNIT] = "units" };
 
@@ -256,7 +256,7 @@ static int find_cgroups_named(Events *s, CgroupNaming naming, const Strings *nam
 }
 
 /* The root of the hierarchy, which has all others in it, is everybody: a whole CPU counts that for less. */
-static int find_cgroups(Events *s, const Registration *g, Whoms *w, Explanation *e) {
+static int find_cgroups(Events *s, const Registration *g, TargetSet *w, Explanation *e) {
         const EventSpec *spec = &g->event->spec;
         int r = s->host->cgroups.path ? 0 : cgroup_find_hierarchy("", &s->host->cgroups, e);
         bool lenient = g->is_registered || g->may_be_absent; /* what it observes may go, and come back */
@@ -270,19 +270,19 @@ static int find_cgroups(Events *s, const Registration *g, Whoms *w, Explanation 
         for (size_t i = 0; i < w->n_cgroups && r == 0; i++) {
                 const Cgroup *c = &w->cgroups[i];
 
-                r = strcmp(c->path, "/") == 0 ? whoms_add(w, (Whom){ .pid = -1 })
-                                              : whoms_add(w, (Whom){ .pid = c->fd, .cgroup = c, .id = c->inode });
+                r = strcmp(c->path, "/") == 0 ? target_set_add(w, (TargetRef){ .pid = -1 })
+                                              : target_set_add(w, (TargetRef){ .pid = c->fd, .cgroup = c, .id = c->inode });
         }
         return r;
 }
 
-int events_find_targets(Events *s, const Registration *g, Whoms *ret, Explanation *e) {
+int events_find_targets(Events *s, const Registration *g, TargetSet *ret, Explanation *e) {
         const EventSpec *spec = &g->event->spec;
-        Whoms w = WHOMS_NULL;
+        TargetSet w = TARGET_SET_NULL;
         int r;
 
         if (event_spec_is_host(spec))
-                r = whoms_add(&w, (Whom){ .pid = -1 });
+                r = target_set_add(&w, (TargetRef){ .pid = -1 });
         else if (spec->n_pids || spec->n_tids)
                 r = find_tasks(s, g, &w, e);
         else
@@ -290,13 +290,13 @@ int events_find_targets(Events *s, const Registration *g, Whoms *ret, Explanatio
         if (r != 0 && e)
                 e->position = 0; /* in a target's name, and not in the event's */
         if (r != 0) {
-                whoms_deinit(&w);
+                target_set_deinit(&w);
                 return r;
         }
-        whoms_sort(&w);
+        target_set_sort(&w);
         r = w.n_cgroups == 0 ? sigtrap_check_targets(spec, &w, e) : 0; /* Linux takes it on tasks only */
         if (r != 0) {
-                whoms_deinit(&w);
+                target_set_deinit(&w);
                 return r;
         }
         *ret = w;

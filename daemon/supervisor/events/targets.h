@@ -1,4 +1,4 @@
-/* For the supervisor: whom and where an event observes, as of now. Main thread only. */
+/* For the supervisor: what an event observes as of now, and where. Main thread only. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,14 +11,14 @@
 #include "daemon/supervisor/events/events.h"
 typedef struct Registration Registration;
 
-typedef struct Whom {
+typedef struct TargetRef {
         int pid;        /* as perf_event_open(2) takes it: -1, a tid, or the fd of a cgroup's folder */
         const Cgroup *cgroup; /* of that fd, or NULL */
-        uint64_t id;    /* as PerfFd.whom */
-} Whom;
+        uint64_t id;    /* as PerfFd.target_id */
+} TargetRef;
 
-typedef struct Whoms {
-        Whom *list; /* sorted by id, none twice */
+typedef struct TargetSet {
+        TargetRef *list; /* sorted by id, none twice */
         size_t n, n_allocated;
         Cgroup *cgroups; /* whose fds are in the list */
         size_t n_cgroups;
@@ -27,19 +27,19 @@ typedef struct Whoms {
         CgroupNaming absent_by; /* how it names it */
         CgroupFate fate;        /* of a container that is absent */
         size_t n_absent;
-} Whoms;
+} TargetSet;
 
-#define WHOMS_NULL ((Whoms){ .list = NULL })
+#define TARGET_SET_NULL ((TargetSet){ .list = NULL })
 
-void whoms_deinit(Whoms *w);
+void target_set_deinit(TargetSet *w);
 /*
  * Every thread or cgroup that the event names, once. A process that is gone is said; that all of them are, is refused. Of a
  * registered event all may be gone, and what is gone is left out. None only then, or if the spec has nothing but cgroup
  * globs.
  */
-int events_find_targets(Events *s, const Registration *g, Whoms *ret, Explanation *e);
-bool whoms_have(const Whoms *w, uint64_t id);
+int events_find_targets(Events *s, const Registration *g, TargetSet *ret, Explanation *e);
+bool target_set_has(const TargetSet *w, uint64_t id);
 /* Everyone in `some` is in `all` too. */
-bool whoms_contain(const Whoms *all, const Whoms *some);
+bool target_set_contains(const TargetSet *all, const TargetSet *some);
 /* The slots of the online CPUs that the event is to be opened on; malloc. None only of a registered event. */
 int events_find_slots(const Events *s, const Registration *r, uint32_t **ret_slots, size_t *ret_n, Explanation *e);

@@ -89,7 +89,7 @@ void operations_drop(Operations *o, uint64_t connection_id);
 /* What runs changes nothing, whoever asks for it: a plan, or whether a configuration is valid. */
 bool operations_is_trial(const Operations *o);
 /*
- * Whom what runs is for, if that is a client that may not see all that perfd can: one of the stream socket, but root. NULL: all
+ * TargetRef what runs is for, if that is a client that may not see all that perfd can: one of the stream socket, but root. NULL: all
  * others. Refused as connection_credentials().
  */
 int operations_client(const Operations *o, Credentials *own, const Credentials **ret, Explanation *e);

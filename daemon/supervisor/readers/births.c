@@ -34,7 +34,7 @@ static void mark_all(const BirthDoubt *d) {
 /* ---- who may be in a fork ---------------------------------------------------------------------------------------- */
 
 bool births_are_inherited(const PerfFdSet *o) {
-        return o->event && !o->event->spec.no_inherit && o->n > 0 && o->fds[0].whom != 0 && !o->fds[0].is_cgroup;
+        return o->event && !o->event->spec.no_inherit && o->n > 0 && o->fds[0].target_id != 0 && !o->fds[0].is_cgroup;
 }
 
 static int add_roots(BirthWatch *w, const PerfFdSet *o) {
@@ -45,7 +45,7 @@ static int add_roots(BirthWatch *w, const PerfFdSet *o) {
         w->roots = more;
         for (size_t i = 0; i < o->n; i++)
                 if (o->fds[i].member == 0 && !o->fds[i].is_cgroup)
-                        w->roots[w->n_roots++] = (uint32_t)o->fds[i].whom;
+                        w->roots[w->n_roots++] = (uint32_t)o->fds[i].target_id;
         return 0;
 }
 

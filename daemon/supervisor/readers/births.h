@@ -40,7 +40,7 @@ int readers_doubt_births(Readers *s, struct PerfFdSet *const *list, size_t n, Bi
 void readers_watch_births(Readers *s, BirthDoubt *doubt, nsec_t second);
 /* Children of whom they were opened on have them too. */
 bool births_are_inherited(const struct PerfFdSet *o);
-/* Whom they were opened on. -ENOMEM */
+/* TargetRef they were opened on. -ENOMEM */
 int births_list_roots(BirthWatch *w, const struct PerfFdSet *o);
 /* Its rows are not exact from now on. */
 void births_mark(Event *event);

@@ -15,7 +15,7 @@ typedef struct PerfFd {
         int fd;
         uint64_t id;
         nsec_t since;    /* before it was opened: who is born later inherits it */
-        uint64_t whom;   /* tid, inode of a cgroup, or 0: the whole CPU */
+        uint64_t target_id;   /* tid, inode of a cgroup, or 0: the whole CPU */
         bool is_cgroup;
         bool is_successor;    /* as in SnapshotStream, until event_fds_cut_over() */
         bool leaves;     /* what it observes is gone: changes_drop_leaving() */

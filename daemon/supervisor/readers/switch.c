@@ -126,11 +126,11 @@ void event_fds_set_successor(PerfFdSet *o, bool is_successor) {
 }
 
 /* Both list tasks in the same order, as long as these are the same. */
-static const PerfFd *find_beside(const PerfFdSet *before, size_t i, uint64_t whom) {
+static const PerfFd *find_beside(const PerfFdSet *before, size_t i, uint64_t target_id) {
         for (size_t k = 0; k < before->n; k++) {
                 const PerfFd *stream = &before->fds[(i + k) % before->n];
 
-                if (stream->whom == whom && !stream->is_cgroup && stream->member == 0)
+                if (stream->target_id == target_id && !stream->is_cgroup && stream->member == 0)
                         return stream;
         }
         return NULL;
@@ -139,7 +139,7 @@ static const PerfFd *find_beside(const PerfFdSet *before, size_t i, uint64_t who
 /* An exec after they were opened enables old and new: that is why one looks only afterwards. */
 int event_fds_follow_exec(PerfFdSet *o, const PerfFdSet *before) {
         for (size_t i = 0; i < o->n; i++) {
-                const PerfFd *old = o->fds[i].awaits_exec ? find_beside(before, i, o->fds[i].whom) : NULL;
+                const PerfFd *old = o->fds[i].awaits_exec ? find_beside(before, i, o->fds[i].target_id) : NULL;
                 bool begun = false;
                 int error = old ? has_begun(old, &begun) : 0;
 

@@ -13,13 +13,13 @@
 #include "daemon/supervisor/readers/publish.h"
 
 /* Tasks or cgroups with fds: each has one for the event on the same CPUs, so those of one CPU are counted. */
-static uint64_t registration_count_whoms(const Registration *g) {
+static uint64_t registration_count_targets(const Registration *g) {
         uint64_t n = 0;
 
         for (size_t i = 0; i < g->opened.n; i++) {
                 const PerfFd *a = &g->opened.fds[i];
 
-                n += a->whom != 0 && a->member == 0 && a->slot == g->opened.fds[0].slot;
+                n += a->target_id != 0 && a->member == 0 && a->slot == g->opened.fds[0].slot;
         }
         return n;
 }
@@ -114,7 +114,7 @@ int handle_list(RequestContext *a, Explanation *e) {
                 if (r < 0)
                         return r;
                 m->fallen_back = g->fallen_back;
-                m->n_targets = registration_count_whoms(g);
+                m->n_targets = registration_count_targets(g);
                 if (g->probe && may_see_place(a, g->probe) && (r = string_set(&m->place, probe_text(g->probe))) < 0)
                         return r;
                 if (a->request->list->fields && (r = field_descriptors_new(g->event->plan, &m->fields, &m->n_fields)) < 0)

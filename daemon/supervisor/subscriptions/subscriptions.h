@@ -1,4 +1,4 @@
-/* What is subscribed to, and by whom. Main thread only. */
+/* What is subscribed to, and by target. Main thread only. */
 #pragma once
 
 #include "daemon/supervisor/events/events.h"
