@@ -187,7 +187,8 @@ static Config *load_config(const char *path) {
                 r = config_load(path, &mistakes, &c);
         else
                 c = config_default();
-        if (r == 0 && c && (r = access_check(c, &mistakes)) == 0 && (r = config_diagnostics_finish(&mistakes)) == 0 && mistakes.n_errors > 0)
+        if (r == 0 && c && (r = access_check(c, &mistakes)) == 0 && (r = config_diagnostics_finish(&mistakes)) == 0 &&
+            mistakes.n_errors > 0)
                 c = config_unref(c);
         for (size_t i = 0; i < mistakes.n_items; i++)
                 say_mistake(&mistakes.items[i]);

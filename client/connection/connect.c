@@ -87,9 +87,10 @@ static int client_fail_connect(perfd_client *c, const char *path, int error) {
                 return client_fail(c, PERFD_E_UNREACHABLE, "unreachable", "nobody listens on %s: is perfd running?", path);
         case EACCES:
         case EPERM:
-                return client_fail(c, PERFD_E_UNREACHABLE, "no-permission",
-                                   "%s may not be used by this user: its group and mode are those of access in perfd's configuration",
-                                   path);
+                return client_fail(
+                        c, PERFD_E_UNREACHABLE, "no-permission",
+                        "%s may not be used by this user: its group and mode are those of access in perfd's configuration",
+                        path);
         case EAGAIN:
                 return client_fail(c, PERFD_E_TIMEOUT, "timeout", "%s has a full queue of connections", path);
         default:

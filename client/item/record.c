@@ -108,8 +108,9 @@ static const Members records[] = {
         [PERFD_UNKNOWN] = MEMBERS(unknown),
 };
 
-#define RECORD_ITEM(code, number, member, name) \
-        _Static_assert((int)PERFD_##code == number - ITEM_COMM + 1, "give perfd_record of perfd.h PERFD_" #code " at the place of its row");
+#define RECORD_ITEM(code, number, member, name)                                                                        \
+        _Static_assert((int)PERFD_##code == number - ITEM_COMM + 1,                                                    \
+                       "give perfd_record of perfd.h PERFD_" #code " at the place of its row");
 #include "proto/record.def"
 
 static int add_namespace(Item *item, const WireField *field) {

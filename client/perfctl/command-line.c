@@ -58,7 +58,8 @@ static int fail_unknown_option(const Perfctl *p, const char *name) {
 /* What perf(1) and others call it. */
 static const char *verb_of_others(const char *name) {
         static const char *const words[][2] = {
-                { "record", "watch" }, { "script", "watch" }, { "trace", "watch" }, { "top", "count --live" }, { "report", "count" },
+                { "record", "watch" },     { "script", "watch" }, { "trace", "watch" },
+                { "top", "count --live" }, { "report", "count" },
         };
 
         for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)

@@ -38,12 +38,15 @@ void complete_path(Perfctl *p, const char *word, size_t n) {
         folder = must_have(strndup(path, (size_t)(last - path) + 1));
         d = opendir(folder);
         while (d && (entry = readdir(d))) {
-                if ((entry->d_name[0] == '.' && last[1] != '.') || strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+                if ((entry->d_name[0] == '.' && last[1] != '.') || strcmp(entry->d_name, ".") == 0 ||
+                    strcmp(entry->d_name, "..") == 0)
                         continue;
                 if (fstatat(dirfd(d), entry->d_name, &st, 0) < 0 || (!S_ISDIR(st.st_mode) && !is_program(&st, entry->d_name)))
                         continue;
-                must_have(asprintf(&candidate, "%.*s%s%s%s", (int)n, word, folder, entry->d_name, S_ISDIR(st.st_mode) ? "/" : ":") < 0
-                                  ? NULL : candidate);
+                must_have(asprintf(&candidate, "%.*s%s%s%s", (int)n, word, folder, entry->d_name,
+                                   S_ISDIR(st.st_mode) ? "/" : ":") < 0
+                                  ? NULL
+                                  : candidate);
                 complete_offer(p, word, "", candidate);
                 free(candidate);
         }
@@ -137,9 +140,12 @@ static void offer_level(Perfctl *p, const char *word, const char *mount) {
         must_have(asprintf(&path, "%s/%.*s", mount, (int)n, word) < 0 ? NULL : path);
         d = opendir(path);
         while (d && (entry = readdir(d))) {
-                if (entry->d_type != DT_DIR || entry->d_name[0] == '.' || fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                if (entry->d_type != DT_DIR || entry->d_name[0] == '.' ||
+                    fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                         continue;
-                must_have(asprintf(&candidate, "%.*s%s%s", (int)n, word, entry->d_name, st.st_nlink > 2 ? "/" : "") < 0 ? NULL : candidate);
+                must_have(asprintf(&candidate, "%.*s%s%s", (int)n, word, entry->d_name, st.st_nlink > 2 ? "/" : "") < 0
+                                  ? NULL
+                                  : candidate);
                 complete_offer(p, word, "", candidate);
                 free(candidate);
         }

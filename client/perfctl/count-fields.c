@@ -87,20 +87,23 @@ static int fail_unknown(const Perfctl *p, const char *option, const char *text, 
 }
 
 /* Of an event that has it: whether it can be what is asked for. */
-static int check_field(const Perfctl *p, const char *option, const KeyName *name, const perfd_event_row *row, const perfd_field *f) {
+static int check_field(const Perfctl *p, const char *option, const KeyName *name, const perfd_event_row *row,
+                       const perfd_field *f) {
         bool is_array = field_is_number(f) && f->count != 1;
 
         if (name->element >= 0 && !is_array)
                 return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' of %s is not an array of numbers: [ ] cannot follow", option,
                                     f->name, row->spec->name);
         if (name->element >= 0 && f->count > 0 && name->element >= f->count)
-                return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' of %s has the elements 0 to %" PRIu32 ", and not %" PRId64, option,
+                return perfctl_fail(p, PERFCTL_USAGE,
+                                    "--%s: '%s' of %s has the elements 0 to %" PRIu32 ", and not %" PRId64, option,
                                     f->name, row->spec->name, f->count - 1, name->element);
         if (strcmp(option, "hist") == 0 && !field_is_number(f))
                 return perfctl_fail(p, PERFCTL_USAGE, "--hist: '%s' of %s is a text, and a histogram is of numbers", f->name,
                                     row->spec->name);
         if (strcmp(option, "hist") == 0 && is_array && name->element < 0)
-                return perfctl_fail(p, PERFCTL_USAGE, "--hist: '%s' of %s is an array: name one of its elements, from %s[0] on", f->name,
+                return perfctl_fail(p, PERFCTL_USAGE,
+                                    "--hist: '%s' of %s is an array: name one of its elements, from %s[0] on", f->name,
                                     row->spec->name, f->name);
         return 0;
 }

@@ -37,7 +37,9 @@ struct KeyEvent {
 static size_t field_find(const perfd_event *event, const KeyName *name) {
         for (size_t i = 0; name->field && i < event->n_fields; i++)
                 if (strcmp(event->fields[i].name, name->field) == 0)
-                        return name->element < 0 || (field_is_number(&event->fields[i]) && event->fields[i].count != 1) ? i : NO_FIELD;
+                        return name->element < 0 || (field_is_number(&event->fields[i]) && event->fields[i].count != 1)
+                                       ? i
+                                       : NO_FIELD;
         return NO_FIELD;
 }
 
@@ -130,7 +132,8 @@ void keys_add_event(Keys *k, const perfd_event *event) {
                 if (place == NO_FIELD)
                         shape.columns[i] = (KeySource){ .part = k->columns[i].part };
                 else
-                        shape.columns[i] = (KeySource){ .field = copy_for(&event->fields[place], &k->columns[i]), .part = KEY_NONE };
+                        shape.columns[i] = (KeySource){ .field = copy_for(&event->fields[place], &k->columns[i]),
+                                                        .part = KEY_NONE };
         }
         e->shape = shape_add(k, shape);
         if (k->number && (e->number = field_find(event, k->number)) != NO_FIELD) {
@@ -284,7 +287,9 @@ bool keys_number(Keys *k, const perfd_item *item, uint64_t *ret_number, bool *re
 
 static const perfd_field *part_field(KeyPart part) {
         static const perfd_field text = { .name = "", .type = "", .kind = PERFD_TEXT, .size = 1, .count = 1, .delimiter = "" };
-        static const perfd_field number = { .name = "", .type = "", .kind = PERFD_UNSIGNED, .size = 8, .count = 1, .delimiter = "" };
+        static const perfd_field number = {
+                .name = "", .type = "", .kind = PERFD_UNSIGNED, .size = 8, .count = 1, .delimiter = ""
+        };
 
         return part == KEY_PID || part == KEY_TID || part == KEY_CPU || part == KEY_UID ? &number : &text;
 }

@@ -164,7 +164,8 @@ static char *histogram_text(const uint64_t *histogram, bool is_human) {
         char *text, *name;
         FILE *f = must_have(open_memstream(&text, &size));
 
-        for (size_t i = find_ends(histogram, &first, &last, &most) ? first : HISTOGRAM_BUCKETS; i < HISTOGRAM_BUCKETS && i <= last; i++) {
+        for (size_t i = find_ends(histogram, &first, &last, &most) ? first : HISTOGRAM_BUCKETS;
+             i < HISTOGRAM_BUCKETS && i <= last; i++) {
                 FILE *n = must_have(open_memstream(&name, &name_size));
                 int bar = (int)((double)histogram[i] / (double)most * BAR_WIDTH);
 

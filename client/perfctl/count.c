@@ -193,8 +193,12 @@ static int choose(void *userdata, const EventWords *words, perfd_subscription *s
 
 int count_run(Perfctl *p, const CountOptions *options) {
         perfd_callbacks callbacks = PERFD_CALLBACKS_INIT;
-        Count c = { .p = p, .options = options,
-                    .loop = { .p = p, .duration = options->duration, .may_lose = options->may_lose, .has_tables = options->has_tables,
+        Count c = { .p = p,
+                    .options = options,
+                    .loop = { .p = p,
+                              .duration = options->duration,
+                              .may_lose = options->may_lose,
+                              .has_tables = options->has_tables,
                               .tick = on_tick,
                               .loss.advice = "--where EXPR makes them fewer" } };
         int r;

@@ -210,8 +210,9 @@ static void put_branches(ItemText *t, const perfd_item *item) {
                 const char *type = branch_type_word(b), *spec = branch_spec_word(b);
 
                 line_begin(t, i == 0 ? "branches" : "");
-                output_print(o, "0x%" PRIx64 "/0x%" PRIx64 "/%c/%c/%c/%" PRIu32 "/%s", b->from, b->to, branch_prediction(b), b->in_transaction ? 'X' : '-', b->abort ? 'A' : '-',
-                             b->cycles, type ? type : "-");
+                output_print(o, "0x%" PRIx64 "/0x%" PRIx64 "/%c/%c/%c/%" PRIu32 "/%s", b->from, b->to,
+                             branch_prediction(b), b->in_transaction ? 'X' : '-', b->abort ? 'A' : '-', b->cycles,
+                             type ? type : "-");
                 if (spec)
                         output_print(o, "/%s", spec);
                 output_put_char(o, '\n');

@@ -91,8 +91,10 @@ static int fail_args(const Perfctl *p, FetchArgsRefusal why, const char *event, 
         };
 
         if (why == FETCH_ARGS_MACHINE)
-                return perfctl_fail(p, PERFCTL_USAGE, "--args of %s: how functions are called is not known for %s, only for x86_64 and "
-                                    "aarch64: name registers", event, machine);
+                return perfctl_fail(p, PERFCTL_USAGE,
+                                    "--args of %s: how functions are called is not known for %s, only for x86_64 and "
+                                    "aarch64: name registers",
+                                    event, machine);
         return perfctl_fail(p, PERFCTL_USAGE, "--args of %s: %s", event, words[why]);
 }
 

@@ -316,7 +316,8 @@ static int run_once(Stat *s, StatRuns *runs, int *ret_code) {
         if (s->command.ended)
                 *ret_code = command_code(&s->command);
         if (r == 0 && !stat_runs_add(runs, &s->counters, &times))
-                r = perfctl_fail(s->p, PERFCTL_FAILED, "the events differ from those of the previous run: of a glob, or of a cgroup");
+                r = perfctl_fail(s->p, PERFCTL_FAILED,
+                                 "the events differ from those of the previous run: of a glob, or of a cgroup");
         command_deinit(&s->command);
         stat_counters_deinit(&s->counters);
         return r;

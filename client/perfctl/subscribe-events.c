@@ -180,10 +180,13 @@ static int add_words(Perfctl *p, EventWords *words, const perfd_result *list, in
 
 static int fail_no_event(const Perfctl *p) {
         if (p->command)
-                return perfctl_fail(p, PERFCTL_USAGE, "which event of the command? as in `perfctl %s sched:sched_process_exec -- make`",
+                return perfctl_fail(p, PERFCTL_USAGE,
+                                    "which event of the command? as in `perfctl %s sched:sched_process_exec -- make`",
                                     p->verb->name);
-        return perfctl_fail(p, PERFCTL_USAGE, "which event? with options that say how an event is sampled, or which target it has, it is "
-                            "added for the time of this command, as in `perfctl %s sched:sched_switch --pid 1`", p->verb->name);
+        return perfctl_fail(p, PERFCTL_USAGE,
+                            "which event? with options that say how an event is sampled, or which target it has, it is "
+                            "added for the time of this command, as in `perfctl %s sched:sched_switch --pid 1`",
+                            p->verb->name);
 }
 
 /* Those of `words` that do not run are added, or all with `is_new`; what is to be subscribed to goes to `names`. */
@@ -204,7 +207,8 @@ static int add_missing(Perfctl *p, const EventWords *words, bool is_new, int pid
 }
 
 /* The connection on which they were added stays, and the stream gets one of its own. */
-static int subscribe_to_added(Perfctl *p, const EventWords *words, bool is_new, const EventSubscription *s, perfd_client **ret_keeper) {
+static int subscribe_to_added(Perfctl *p, const EventWords *words, bool is_new, const EventSubscription *s,
+                              perfd_client **ret_keeper) {
         __attribute__((cleanup(event_words_deinit))) EventWords names = EVENT_WORDS_NULL;
         int r = add_missing(p, words, is_new, s->pid, &names);
 
@@ -223,8 +227,10 @@ static int subscribe_to_added(Perfctl *p, const EventWords *words, bool is_new, 
 /* All that runs is asked for: somebody at a terminal may wait for nothing. */
 static void warn_of_none(const Perfctl *p, const perfd_result *list) {
         if (!perfd_result_event(list, 0))
-                (void)perfctl_fail(p, PERFCTL_OK, "no running events: waiting for events that other clients add. `perfctl watch EVENT` adds one "
-                                   "for as long as it runs, as `perfctl watch sched:sched_process_exec`; `perfctl available` lists them");
+                (void)perfctl_fail(
+                        p, PERFCTL_OK,
+                        "no running events: waiting for events that other clients add. `perfctl watch EVENT` adds one "
+                        "for as long as it runs, as `perfctl watch sched:sched_process_exec`; `perfctl available` lists them");
 }
 
 /* Of a pattern it is easily thought that it means all that the kernel has, and an event that is disabled looks quiet. */
@@ -239,11 +245,15 @@ static void warn_of_word(const Perfctl *p, const char *word, const perfd_result 
                 n_enabled += row->enabled;
         }
         if (n > 0 && n_enabled == 0)
-                (void)perfctl_fail(p, PERFCTL_OK, "%s is disabled: it delivers no samples until it is enabled, as by `perfctl enable "
-                                   "'%s'`", word, word);
+                (void)perfctl_fail(p, PERFCTL_OK,
+                                   "%s is disabled: it delivers no samples until it is enabled, as by `perfctl enable "
+                                   "'%s'`",
+                                   word, word);
         else if (n > 0 && strpbrk(word, "*?[") && !is_reference(word))
-                (void)perfctl_fail(p, PERFCTL_OK, "of '%s' these are the %zu that run, and not all that `perfctl available '%s'` lists",
-                                   word, n, word);
+                (void)perfctl_fail(
+                        p, PERFCTL_OK,
+                        "of '%s' these are the %zu that run, and not all that `perfctl available '%s'` lists", word, n,
+                        word);
 }
 
 /* Who looks at a terminal and sees nothing. */
@@ -280,7 +290,8 @@ static int subscribe_by_names(Perfctl *p, const EventSubscription *s, perfd_clie
                 r = subscribe(p, &others, s);
         if (r != UNKNOWN_EVENT)
                 return r;
-        return perfd_client_may_change(p->client) ? subscribe_to_added(p, &others, false, s, ret_keeper) : perfctl_fail_client(p, NULL);
+        return perfd_client_may_change(p->client) ? subscribe_to_added(p, &others, false, s, ret_keeper)
+                                                  : perfctl_fail_client(p, NULL);
 }
 
 int subscribe_to_events(Perfctl *p, const EventSubscription *s, perfd_client **ret_keeper) {

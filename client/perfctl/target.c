@@ -86,8 +86,11 @@ bool target_is_unknown(const Perfctl *p) {
 /* A glob is followed, also one that only this unit matches. Of a template the daemon has said what to do. */
 static void advise_on_unit(const Perfctl *p, const char *unit) {
         if (isalnum((unsigned char)*unit) && !strstr(unit, "@."))
-                (void)perfctl_fail(p, PERFCTL_OK, "a unit that is to start later is observed from then on by a glob, as --unit '[%c]%s', or "
-                                   "by an event of the configuration", *unit, unit + 1);
+                (void)perfctl_fail(
+                        p, PERFCTL_OK,
+                        "a unit that is to start later is observed from then on by a glob, as --unit '[%c]%s', or "
+                        "by an event of the configuration",
+                        *unit, unit + 1);
 }
 
 int target_fail(const Perfctl *p, const char *expression) {

@@ -76,8 +76,10 @@ static int add_run(Perfctl *p) {
                 r = perfctl_fail(p, PERFCTL_USAGE, "which event? as in `perfctl add sched:sched_switch` or `perfctl add -e "
                                  "cycles,page-faults`; `perfctl available` lists them");
         if (r == 0 && words.n > 1 && s.name)
-                r = perfctl_fail(p, PERFCTL_USAGE, "--name %s: %zu events cannot all be called so: add each for itself, or give them a "
-                                 "--group", s.name, words.n);
+                r = perfctl_fail(p, PERFCTL_USAGE,
+                                 "--name %s: %zu events cannot all be called so: add each for itself, or give them a "
+                                 "--group",
+                                 s.name, words.n);
         if (r == 0)
                 r = add_words(p, &words, &s);
         target_deinit(&s);

@@ -11,7 +11,9 @@ static int apply_bytes(Perfctl *p, const char *bytes, size_t n) {
         if (r != 0)
                 return r;
         if (perfd_apply(p->client, bytes, n, p->arguments[0], perfctl_get(p, "allow-pending") != NULL, &result) != 0)
-                return reload_fail(p, "nothing is changed; with --allow-pending all else is, and this event is opened when it can be");
+                return reload_fail(
+                        p,
+                        "nothing is changed; with --allow-pending all else is, and this event is opened when it can be");
         reload_print(p, result);
         return PERFCTL_OK;
 }

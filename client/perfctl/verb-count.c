@@ -50,7 +50,8 @@ static int parse_live(const Perfctl *p, CountOptions *o) {
         if (!o->is_live)
                 return 0;
         if (!p->human)
-                return perfctl_fail(p, PERFCTL_USAGE, "--live: %s is not a terminal; --interval TIME prints one table below the other",
+                return perfctl_fail(p, PERFCTL_USAGE,
+                                    "--live: %s is not a terminal; --interval TIME prints one table below the other",
                                     p->command && !p->json ? "stderr" : "stdout");
         if (o->has_number)
                 return perfctl_fail(p, PERFCTL_USAGE, "--live: histograms are more than a terminal has room for");

@@ -115,8 +115,10 @@ static int plan_bytes(Perfctl *p, const char *bytes, size_t n) {
         if (r != 0)
                 return r;
         if (perfd_plan_apply(p->client, bytes, n, p->arguments[0], perfctl_get(p, "allow-pending") != NULL, &result) != 0)
-                return reload_fail(p, "`apply` would change nothing; with --allow-pending, in both, all else is changed, and this event is "
-                                   "opened when it can be");
+                return reload_fail(
+                        p,
+                        "`apply` would change nothing; with --allow-pending, in both, all else is changed, and this event is "
+                        "opened when it can be");
         if (!p->json)
                 print_table(p, result);
         for (size_t i = 0; p->json && (e = perfd_result_planned(result, i)); i++)

@@ -11,13 +11,16 @@ static void tell_restart(const Perfctl *p, const perfd_result *result) {
         const perfd_difference *d;
 
         for (size_t i = 0; (d = perfd_result_setting(result, i)); i++)
-                (void)perfctl_fail(p, PERFCTL_OK, "%s stays %s until perfd is started with %s", d->field, *d->before ? d->before : "unset",
-                                   *d->after ? d->after : "none");
+                (void)perfctl_fail(p, PERFCTL_OK, "%s stays %s until perfd is started with %s", d->field,
+                                   *d->before ? d->before : "unset", *d->after ? d->after : "none");
         if (!perfd_result_setting(result, 0))
                 return;
-        (void)perfctl_fail(p, PERFCTL_OK, is_applied ? "for that, write it into the configuration that perfd is started with (config in "
-                           "`perfctl status`), and restart it, as by `systemctl restart perfd`: what is applied ends with it"
-                           : "for that, restart it, as by `systemctl restart perfd`");
+        (void)perfctl_fail(
+                p, PERFCTL_OK,
+                is_applied
+                        ? "for that, write it into the configuration that perfd is started with (config in "
+                          "`perfctl status`), and restart it, as by `systemctl restart perfd`: what is applied ends with it"
+                        : "for that, restart it, as by `systemctl restart perfd`");
 }
 
 static void put_settings_json(Json *j, const perfd_result *result) {

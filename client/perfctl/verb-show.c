@@ -136,7 +136,8 @@ static int fail_unknown(Perfctl *p, const char *event) {
                 return perfctl_fail_client(p, NULL);
         for (size_t i = 0; (e = perfd_result_event(list, i)); i++) {
                 if (*e->waiting && strcmp(e->spec->name, event) == 0)
-                        return perfctl_fail(p, PERFCTL_FAILED, "'%s' is pending, because it cannot be opened now: %s", event, e->waiting);
+                        return perfctl_fail(p, PERFCTL_FAILED, "'%s' is pending, because it cannot be opened now: %s",
+                                            event, e->waiting);
                 near_add(&near, e->spec->name);
         }
         for (size_t i = 0; (a = perfd_result_available(all, i)); i++)

@@ -61,7 +61,8 @@ static int parse_interval(const Perfctl *p, StatOptions *o) {
         if (!print)
                 return 0;
         if (!quantity_parse_number(print, &ms) || ms == 0 || ms > UINT64_MAX / 1000000)
-                return perfctl_fail(p, PERFCTL_USAGE, "--interval-print: '%s' is not a number of milliseconds above 0, such as 1000",
+                return perfctl_fail(p, PERFCTL_USAGE,
+                                    "--interval-print: '%s' is not a number of milliseconds above 0, such as 1000",
                                     print);
         o->interval = ms * 1000000;
         return 0;

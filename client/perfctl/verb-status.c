@@ -126,7 +126,9 @@ static void put_config(Table *t, const perfd_status_row *s) {
         struct tm tm;
 
         if (*s->applied)
-                changed = !t->human ? "replaced" : *s->config ? "replaced by an apply: `perfctl reload` returns to it" : "replaced by an apply";
+                changed = !t->human    ? "replaced"
+                          : *s->config ? "replaced by an apply: `perfctl reload` returns to it"
+                                       : "replaced by an apply";
         else if (s->config_changed)
                 changed = t->human ? "yes: `perfctl reload` reads it again" : "yes";
         if (s->config_read > 0 && localtime_r(&seconds, &tm))

@@ -60,8 +60,11 @@ static bool has_zero_byte(Perfctl *p, const ConfigFile *f) {
 
 static void print_skipped(Perfctl *p, const ConfigFiles *files) {
         for (size_t i = 0; i < files->n_skipped; i++)
-                print_row(p, KIND_WARNING, &(perfd_mistake_row){ .path = files->skipped[i], .reason = "",
-                                                                 .text = "it is ignored: only files whose names end with .yaml are read" });
+                print_row(p, KIND_WARNING,
+                          &(perfd_mistake_row){
+                                  .path = files->skipped[i],
+                                  .reason = "",
+                                  .text = "it is ignored: only files whose names end with .yaml are read" });
 }
 
 static int print_result(Perfctl *p, const perfd_result *result) {
@@ -80,8 +83,10 @@ static int print_result(Perfctl *p, const perfd_result *result) {
                 has_notes = has_notes || (is_note && !is_strict);
         }
         if (has_notes && !p->json)
-                (void)perfctl_fail(p, PERFCTL_OK, "a start and a reload open what a note is about when it can be; `plan` and `apply` refuse it "
-                                   "without --allow-pending");
+                (void)perfctl_fail(
+                        p, PERFCTL_OK,
+                        "a start and a reload open what a note is about when it can be; `plan` and `apply` refuse it "
+                        "without --allow-pending");
         return is_wrong ? PERFCTL_FAILED : PERFCTL_OK;
 }
 
@@ -101,7 +106,9 @@ static int validate_files(Perfctl *p, const ConfigFiles *files) {
                 return r;
         texts = must_have(calloc(files->n, sizeof(*texts)));
         for (size_t i = 0; i < files->n; i++)
-                texts[i] = (perfd_config_text){ .path = files->items[i].path, .yaml = files->items[i].bytes, .length = files->items[i].n };
+                texts[i] = (perfd_config_text){ .path = files->items[i].path,
+                                                .yaml = files->items[i].bytes,
+                                                .length = files->items[i].n };
         r = perfd_validate_all(p->client, texts, files->n, &result);
         free(texts);
         if (r == 0)

@@ -97,11 +97,22 @@ static bool wants_colours(void) {
 
 int watch_run(Perfctl *p, const WatchOptions *options) {
         perfd_callbacks callbacks = PERFD_CALLBACKS_INIT;
-        Watch w = { .p = p, .options = options,
-                    .loop = { .p = p, .duration = options->duration, .may_lose = options->may_lose, .has_tables = options->has_tables,
-                              .is_watched = true, .is_full = is_enough, .loss.advice = "--where EXPR and --fields make them fewer or shorter" },
-                    .text = { .out = &p->out, .time.form = options->time, .raw = options->raw, .columns = options->columns, .is_padded = p->human,
-                              .has_colours = p->human && wants_colours(), .has_kernels = options->subscription.n_fields > 0 } };
+        Watch w = { .p = p,
+                    .options = options,
+                    .loop = { .p = p,
+                              .duration = options->duration,
+                              .may_lose = options->may_lose,
+                              .has_tables = options->has_tables,
+                              .is_watched = true,
+                              .is_full = is_enough,
+                              .loss.advice = "--where EXPR and --fields make them fewer or shorter" },
+                    .text = { .out = &p->out,
+                              .time.form = options->time,
+                              .raw = options->raw,
+                              .columns = options->columns,
+                              .is_padded = p->human,
+                              .has_colours = p->human && wants_colours(),
+                              .has_kernels = options->subscription.n_fields > 0 } };
         int r;
 
         w.loop.userdata = &w;

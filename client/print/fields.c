@@ -81,8 +81,9 @@ static bool has_names(const PrintNode *node) {
                 return true;
         if (node->kind == PRINT_CAST)
                 return has_names(node->first);
-        return node->kind == PRINT_CHOICE && (has_names(node->first->next) || has_names(node->first->next->next) ||
-                                              (node->first->next->kind == PRINT_TEXT && node->first->next->next->kind == PRINT_TEXT));
+        return node->kind == PRINT_CHOICE &&
+               (has_names(node->first->next) || has_names(node->first->next->next) ||
+                (node->first->next->kind == PRINT_TEXT && node->first->next->next->kind == PRINT_TEXT));
 }
 
 static bool is_word(char c) {
@@ -97,7 +98,8 @@ static bool is_called(const PrintConversion *c, const char *name) {
                 n -= 2;
         while (n > 0 && !is_word(c->literal[n - 1]))
                 n--;
-        return n >= length && memcmp(c->literal + n - length, name, length) == 0 && (n == length || !is_word(c->literal[n - length - 1]));
+        return n >= length && memcmp(c->literal + n - length, name, length) == 0 &&
+               (n == length || !is_word(c->literal[n - length - 1]));
 }
 
 /* "%d,%d", "%s%s": these belong together. */

@@ -14,16 +14,23 @@ typedef struct TypeWord {
 } TypeWord;
 
 static const TypeWord words[] = {
-        { "char", 1, true }, { "short", 2, true }, { "int", 4, true }, { "long", 8, true }, { "bool", 1, false }, { "_Bool", 1, false },
-        { "u8", 1, false }, { "__u8", 1, false }, { "uint8_t", 1, false }, { "s8", 1, true }, { "__s8", 1, true }, { "int8_t", 1, true },
-        { "u16", 2, false }, { "__u16", 2, false }, { "uint16_t", 2, false }, { "s16", 2, true }, { "__s16", 2, true },
-        { "int16_t", 2, true }, { "u32", 4, false }, { "__u32", 4, false }, { "uint32_t", 4, false }, { "s32", 4, true },
-        { "__s32", 4, true }, { "int32_t", 4, true }, { "u64", 8, false }, { "__u64", 8, false }, { "uint64_t", 8, false },
-        { "s64", 8, true }, { "__s64", 8, true }, { "int64_t", 8, true }, { "uint", 4, false }, { "ulong", 8, false },
-        { "size_t", 8, false }, { "ssize_t", 8, true }, { "loff_t", 8, true }, { "off_t", 8, true }, { "gfp_t", 4, false },
-        { "pid_t", 4, true }, { "dev_t", 4, false }, { "dma_addr_t", 8, false }, { "phys_addr_t", 8, false }, { "sector_t", 8, false },
-        { "uintptr_t", 8, false }, { "umode_t", 2, false }, { "fmode_t", 4, false }, { "blk_opf_t", 4, false },
-        { "__kernel_rwf_t", 4, true }, { "signed", 4, true }, { "unsigned", 4, false },
+        { "char", 1, true },        { "short", 2, true },          { "int", 4, true },
+        { "long", 8, true },        { "bool", 1, false },          { "_Bool", 1, false },
+        { "u8", 1, false },         { "__u8", 1, false },          { "uint8_t", 1, false },
+        { "s8", 1, true },          { "__s8", 1, true },           { "int8_t", 1, true },
+        { "u16", 2, false },        { "__u16", 2, false },         { "uint16_t", 2, false },
+        { "s16", 2, true },         { "__s16", 2, true },          { "int16_t", 2, true },
+        { "u32", 4, false },        { "__u32", 4, false },         { "uint32_t", 4, false },
+        { "s32", 4, true },         { "__s32", 4, true },          { "int32_t", 4, true },
+        { "u64", 8, false },        { "__u64", 8, false },         { "uint64_t", 8, false },
+        { "s64", 8, true },         { "__s64", 8, true },          { "int64_t", 8, true },
+        { "uint", 4, false },       { "ulong", 8, false },         { "size_t", 8, false },
+        { "ssize_t", 8, true },     { "loff_t", 8, true },         { "off_t", 8, true },
+        { "gfp_t", 4, false },      { "pid_t", 4, true },          { "dev_t", 4, false },
+        { "dma_addr_t", 8, false }, { "phys_addr_t", 8, false },   { "sector_t", 8, false },
+        { "uintptr_t", 8, false },  { "umode_t", 2, false },       { "fmode_t", 4, false },
+        { "blk_opf_t", 4, false },  { "__kernel_rwf_t", 4, true }, { "signed", 4, true },
+        { "unsigned", 4, false },
 };
 
 static bool is_word(char c) {

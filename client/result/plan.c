@@ -16,7 +16,8 @@ const perfd_difference *result_differences_new(Arena *arena, Perfd__V1__Differen
 static int add_list(perfd_result *result, perfd_planned_row *rows, perfd_change change, Perfd__V1__PlannedEvent *const *m,
                     size_t n) {
         for (size_t i = 0; i < n; i++) {
-                const perfd_difference *differences = result_differences_new(&result->arena, m[i]->differences, m[i]->n_differences);
+                const perfd_difference *differences = result_differences_new(&result->arena, m[i]->differences,
+                                                                             m[i]->n_differences);
 
                 if (!differences)
                         return -ENOMEM;

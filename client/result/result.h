@@ -24,8 +24,8 @@ struct perfd_result {
         const perfd_planned_row *planned;
         const perfd_difference *settings;
         char *const *notes;
-        size_t n_notes, n_cpus, n_events, n_available, n_refs, n_mistakes, n_warnings, n_event_ledgers, n_ring_ledgers, n_subscriber_ledgers,
-                n_probe_ledgers, n_doctors, n_planned, n_settings;
+        size_t n_notes, n_cpus, n_events, n_available, n_refs, n_mistakes, n_warnings, n_event_ledgers, n_ring_ledgers,
+                n_subscriber_ledgers, n_probe_ledgers, n_doctors, n_planned, n_settings;
         bool truncated, balanced, loss_exact;
 };
 

@@ -168,8 +168,11 @@ static void state_check(Build *b, ConfigPlace at) {
         for (size_t i = 0; i < ARRAY_SIZE(sockets); i++)
                 if (strncmp(sockets[i], state, strlen(state)) == 0 &&
                     (!sockets[i][strlen(state)] || strcmp(sockets[i] + strlen(state), ".new") == 0)) {
-                        config_diagnostics_add(b->mistakes, at, "state: the file %s, which is written with .new behind its name "
-                                "and then renamed, would replace the socket %s; give them different paths", QUOTE(state), QUOTE(sockets[i]));
+                        config_diagnostics_add(
+                                b->mistakes, at,
+                                "state: the file %s, which is written with .new behind its name "
+                                "and then renamed, would replace the socket %s; give them different paths",
+                                QUOTE(state), QUOTE(sockets[i]));
                         return;
                 }
 }

@@ -22,9 +22,9 @@ static size_t read_class(const char *at, PatternSet *s) {
         static const struct {
                 const char *name;
                 int (*has)(int);
-        } classes[] = { { "alnum", isalnum }, { "alpha", isalpha }, { "blank", isblank }, { "cntrl", iscntrl }, { "digit", isdigit },
-                        { "graph", isgraph }, { "lower", islower }, { "print", isprint }, { "punct", ispunct }, { "space", isspace },
-                        { "upper", isupper }, { "xdigit", isxdigit } };
+        } classes[] = { { "alnum", isalnum }, { "alpha", isalpha }, { "blank", isblank }, { "cntrl", iscntrl },
+                        { "digit", isdigit }, { "graph", isgraph }, { "lower", islower }, { "print", isprint },
+                        { "punct", ispunct }, { "space", isspace }, { "upper", isupper }, { "xdigit", isxdigit } };
 
         if (at[0] != '[' || at[1] != ':')
                 return 0;

@@ -268,9 +268,11 @@ static int set_access(const char *path, mode_t mode, const char *group, Explanat
         if (is_wanted && chown(path, (uid_t)-1, gid) < 0) {
                 if (errno != EPERM)
                         return refuse(e, REFUSED_DENIED, "no-permission", "%s cannot be given to the group %s: %m", path, group);
-                log_print(LOG_WARNING, MESSAGE_SOCKET_ACCESS,
-                          "%s is for %s: it cannot be given to the group %s without CAP_CHOWN; give perfd that, or let it run in the "
-                          "group (Group=, --user UID:GID), for the next start of perfd", path, whom_alone(mode), group);
+                log_print(
+                        LOG_WARNING, MESSAGE_SOCKET_ACCESS,
+                        "%s is for %s: it cannot be given to the group %s without CAP_CHOWN; give perfd that, or let it run in the "
+                        "group (Group=, --user UID:GID), for the next start of perfd",
+                        path, whom_alone(mode), group);
                 mode &= ~(mode_t)070;
         }
         if (chmod(path, mode) < 0)

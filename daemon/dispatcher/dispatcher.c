@@ -236,7 +236,8 @@ void dispatcher_deinit(Dispatcher *d) {
                 dispatcher_mail_free(mail);
         while (d->words.mails.slots && (word = mailbox_pop(&d->words)))
                 free(word);
-        while ((mail = dispatcher_mails_pop(&d->unposted)) || (mail = dispatcher_mails_pop(&d->following)) || (mail = dispatcher_mails_pop(&d->removals)))
+        while ((mail = dispatcher_mails_pop(&d->unposted)) || (mail = dispatcher_mails_pop(&d->following)) ||
+               (mail = dispatcher_mails_pop(&d->removals)))
                 dispatcher_mail_free(mail);
         for (size_t i = 0; i < d->merge.n; i++)
                 batch_free(d->merge.batches[i]);

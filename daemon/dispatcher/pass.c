@@ -71,7 +71,8 @@ static inline bool begins_run(const BatchEntry *e, const BatchEntry *last, uint6
 }
 
 /* What is asked again and again is in variables: see above. Two that go one way are still no run. */
-const BatchEntry *pass_interleaved(const Pass *pass, CursorSet *cursors, const uint8_t *arena, const BatchEntry *e, const BatchEntry *last) {
+const BatchEntry *pass_interleaved(const Pass *pass, CursorSet *cursors, const uint8_t *arena, const BatchEntry *e,
+                                   const BatchEntry *last) {
         const TaskHints hints = pass->hints;
         Channel *const *const by_bit = pass->by_bit;
         const uint64_t bits = pass->bits;
@@ -113,7 +114,8 @@ size_t pass_few(const Pass *pass, const uint8_t *arena, const BatchEntry *e, siz
 
                 if (!wanted && e->event != BATCH_MARKER)
                         continue;
-                if (!task_hints_has(pass->hints, e->tid, wanted) || !pass_to_all(pass->by_bit, wanted, arena + entry_offset(e), e->length))
+                if (!task_hints_has(pass->hints, e->tid, wanted) ||
+                    !pass_to_all(pass->by_bit, wanted, arena + entry_offset(e), e->length))
                         break;
         }
         return i;

@@ -38,7 +38,8 @@ static inline void cursor_set_init(CursorSet *cursors) {
 void cursor_set_clear(CursorSet *cursors, uint64_t bits);
 
 /* The first entry that did not go: it begins a run, or something has to be done before; the last one of all may be left. */
-const BatchEntry *pass_interleaved(const Pass *pass, CursorSet *cursors, const uint8_t *arena, const BatchEntry *e, const BatchEntry *last);
+const BatchEntry *pass_interleaved(const Pass *pass, CursorSet *cursors, const uint8_t *arena, const BatchEntry *e,
+                                   const BatchEntry *last);
 
 /* The first of these n entries, of the pass's group, before each of which nothing has to be done: how many went. */
 size_t pass_few(const Pass *pass, const uint8_t *arena, const BatchEntry *e, size_t n);

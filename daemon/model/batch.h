@@ -259,7 +259,8 @@ static inline bool batch_has_room_for_more(const Batch *b, size_t n_entries) {
 }
 
 /* For the subscriptions of a set, which is not empty, and for each group of which there is room for an entry. */
-static inline void batch_append_set(Batch *b, nsec_t time, const SubscriptionSet *set, uint32_t event, uint32_t tid, size_t length) {
+static inline void batch_append_set(Batch *b, nsec_t time, const SubscriptionSet *set, uint32_t event, uint32_t tid,
+                                    size_t length) {
         bool is_first = true;
 
         FOR_EACH_BIT(group, set->groups) {

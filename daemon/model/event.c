@@ -68,9 +68,9 @@ int event_spec_copy(const EventSpec *from, EventSpec *ret) {
         s.pids = s.tids = NULL;
         s.cgroups = s.containers = s.units = s.attr = s.fields = STRINGS_NULL;
         if ((r = string_copy(from->event, &s.event)) < 0 || (r = string_copy(from->name, &s.name)) < 0 ||
-            (r = string_copy(from->group, &s.group)) < 0 || (r = string_copy(from->target, &s.target)) < 0 || (r = string_copy(from->cpus, &s.cpus)) < 0 ||
-            (r = string_copy(from->filter, &s.filter)) < 0 || (r = string_copy(from->args, &s.args)) < 0 ||
-            (r = string_copy(from->fallback, &s.fallback)) < 0 ||
+            (r = string_copy(from->group, &s.group)) < 0 || (r = string_copy(from->target, &s.target)) < 0 ||
+            (r = string_copy(from->cpus, &s.cpus)) < 0 || (r = string_copy(from->filter, &s.filter)) < 0 ||
+            (r = string_copy(from->args, &s.args)) < 0 || (r = string_copy(from->fallback, &s.fallback)) < 0 ||
             (r = numbers_copy(from->pids, from->n_pids, &s.pids)) < 0 ||
             (r = numbers_copy(from->tids, from->n_tids, &s.tids)) < 0 || (r = lists_copy(from, &s)) < 0) {
                 event_spec_deinit(&s);

@@ -113,7 +113,8 @@ static inline void interleaved_begin(Interleaved *m, const Route *route) {
 }
 
 static inline void interleaved_end(Interleaved *m) {
-        batch_extend(m->batch, (size_t)(m->end - m->begin), BATCH_GROUP(m->number), m->mask, (size_t)(m->to - m->batch->arena), m->sorted);
+        batch_extend(m->batch, (size_t)(m->end - m->begin), BATCH_GROUP(m->number), m->mask,
+                     (size_t)(m->to - m->batch->arena), m->sorted);
 }
 
 static inline bool interleaved_has_room(const Interleaved *m, const EncodePlan *plan, size_t raw_size) {
@@ -145,8 +146,8 @@ static inline bool interleaved_take_one_copy(Interleaved *m, const Reader *r, co
         record.cpu = r->cpu;
         if (!route->plan || route->program ||
             record_decode_base(s->bytes, s->length, stream->min_raw_size, &record) != 0 ||
-            (stream->exclude_self && record.pid == r->own_pid) || route->plan->encoding != ITEM_ONE_COPY || !item_has_all(&record) ||
-            !interleaved_has_room(m, route->plan, 0))
+            (stream->exclude_self && record.pid == r->own_pid) || route->plan->encoding != ITEM_ONE_COPY ||
+            !item_has_all(&record) || !interleaved_has_room(m, route->plan, 0))
                 return false;
         interleaved_add(m, route, &record, item_put_one_copy(route->plan, &record, m->to));
         counter_add(&stream->counters->delivered, 1);

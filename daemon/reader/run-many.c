@@ -42,8 +42,9 @@ uint64_t run_take_many(Reader *r, Ring *ring, const Run *s) {
 
                         if (!mask)
                                 continue;
-                        to = has_all && i->encoding >= ITEM_TEMPLATE ? item_put_template(&i->template, i->plan, record, i->encoding, to)
-                                                                     : item_put_fixed(i->plan, record, to);
+                        to = has_all && i->encoding >= ITEM_TEMPLATE
+                                     ? item_put_template(&i->template, i->plan, record, i->encoding, to)
+                                     : item_put_fixed(i->plan, record, to);
                         *e = i->entry;
                         e->time = record->time;
                         e->mask = mask;

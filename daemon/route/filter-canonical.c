@@ -68,7 +68,12 @@ static void write_leaf(FILE *to, const Filter *f, const FilterNode *n) {
 static int binding(FilterKind k) {
         if (filter_is_leaf(k))
                 return 6;
-        return k == FILTER_BIT_AND ? 5 : k == FILTER_BIT_OR ? 4 : k == FILTER_NOT ? 2 : k == FILTER_AND ? 1 : k == FILTER_OR ? 0 : 3;
+        return k == FILTER_BIT_AND  ? 5
+               : k == FILTER_BIT_OR ? 4
+               : k == FILTER_NOT    ? 2
+               : k == FILTER_AND    ? 1
+               : k == FILTER_OR     ? 0
+                                    : 3;
 }
 
 static void write_node(FILE *to, const Filter *f, uint16_t node, int outer) {

@@ -85,7 +85,8 @@ size_t filter_cost(const Filter *f) {
                 else if (n->kind == FILTER_BIT_AND || n->kind == FILTER_BIT_OR)
                         cost += f->nodes[n->left].kind == FILTER_NUMBER || f->nodes[n->right].kind == FILTER_NUMBER ? 0 : MASK_COST;
                 else if (n->kind == FILTER_AND || n->kind == FILTER_OR)
-                        cost += (size_t)!filter_is_condition(f->nodes[n->left].kind) + !filter_is_condition(f->nodes[n->right].kind);
+                        cost += (size_t)!filter_is_condition(f->nodes[n->left].kind) +
+                                !filter_is_condition(f->nodes[n->right].kind);
         }
         return (cost > 0 ? cost : 1) * (filter_asks_process(f) ? 2 : 1);
 }

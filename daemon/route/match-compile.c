@@ -327,7 +327,8 @@ static MatchProgram *program_new(const Filter *f) {
 }
 
 size_t match_program_size(const MatchProgram *p) {
-        size_t size = sizeof(*p) + malloc_usable_size(p->parts) + malloc_usable_size(p->insns) + malloc_usable_size(p->fields) + malloc_usable_size(p->patterns);
+        size_t size = sizeof(*p) + malloc_usable_size(p->parts) + malloc_usable_size(p->insns) +
+                      malloc_usable_size(p->fields) + malloc_usable_size(p->patterns);
 
         for (uint32_t i = 0; i < p->n_patterns; i++)
                 size += malloc_usable_size(p->patterns[i]);

@@ -25,7 +25,8 @@
 static int on_goodbye_over(sd_event_source *source, uint64_t usec, void *userdata) {
         Supervisor *s = userdata;
 
-        log_print(LOG_NOTICE, MESSAGE_NO_LEDGER, "%zu subscribers did not read their closing ledger in time", s->readers.n_subscribers);
+        log_print(LOG_NOTICE, MESSAGE_NO_LEDGER, "%zu subscribers did not read their closing ledger in time",
+                  s->readers.n_subscribers);
         return sd_event_exit(s->operations.event, s->loop.exit_code);
 }
 
@@ -52,7 +53,8 @@ static int say_goodbye(void *userdata) {
         r = streams_close_all(&s->streams, "shutdown");
         if (r < 0)
                 return r;
-        r = error_origin(sd_event_source_set_time_relative(s->loop.goodbye, s->readers.unanswered.since > 0 ? GOODBYE_STALLED_USEC : GOODBYE_USEC));
+        r = error_origin(sd_event_source_set_time_relative(
+                s->loop.goodbye, s->readers.unanswered.since > 0 ? GOODBYE_STALLED_USEC : GOODBYE_USEC));
         return r < 0 ? r : error_origin(sd_event_source_set_enabled(s->loop.goodbye, SD_EVENT_ONESHOT));
 }
 
@@ -187,7 +189,8 @@ int supervisor_start_loop(Supervisor *s) {
                         r = source_give(source);
         }
         if (r >= 0) /* the first timer of the loop, for which an fd is opened: all later ones need none */
-                r = error_origin(sd_event_add_time(s->operations.event, &s->loop.goodbye, CLOCK_MONOTONIC, 0, 0, on_goodbye_over, s));
+                r = error_origin(sd_event_add_time(s->operations.event, &s->loop.goodbye, CLOCK_MONOTONIC, 0, 0,
+                                                   on_goodbye_over, s));
         if (r >= 0)
                 r = error_origin(sd_event_source_set_enabled(s->loop.goodbye, SD_EVENT_OFF));
         if (r >= 0)
@@ -195,7 +198,8 @@ int supervisor_start_loop(Supervisor *s) {
         if (r >= 0)
                 r = notifier_init(&s->loop.notifier, s->operations.event);
         if (r >= 0 && sd_watchdog_enabled(0, &interval) > 0)
-                r = error_origin(sd_event_add_time_relative(s->operations.event, &s->loop.feeding, CLOCK_MONOTONIC, interval / 3, 0, on_watchdog, s));
+                r = error_origin(sd_event_add_time_relative(s->operations.event, &s->loop.feeding, CLOCK_MONOTONIC,
+                                                            interval / 3, 0, on_watchdog, s));
         return r < 0 ? r : 0;
 }
 

@@ -124,8 +124,11 @@ static int start_threads(Supervisor *s, Explanation *e) {
                 return readers_explain_thread(r, e);
         s->readers.dispatcher_started = true;
         events_give_closer(&s->events, true);
-        s->readers.stalls = (StallMonitor){ .readers = s->readers.by_slot, .n = s->readers.n_cpus, .priority = s->settings.config->reader_priority,
-                                    .cpus = s->readers.reader_cpus, .n_cpus = s->readers.n_reader_cpus };
+        s->readers.stalls = (StallMonitor){ .readers = s->readers.by_slot,
+                                            .n = s->readers.n_cpus,
+                                            .priority = s->settings.config->reader_priority,
+                                            .cpus = s->readers.reader_cpus,
+                                            .n_cpus = s->readers.n_reader_cpus };
         r = stall_monitor_start(&s->readers.stalls);
         return r < 0 ? readers_explain_thread(r, e) : 0;
 }
@@ -364,7 +367,8 @@ static bool dispatcher_ends(Supervisor *s) {
         uint64_t seen = 0;
 
         (void)heartbeat_has_moved(&s->readers.dispatcher.heartbeat, &seen);
-        while (!dispatcher_join_within(&s->readers.dispatcher, s->readers.unanswered.since > 0 ? NSEC_PER_SEC : DISPATCHER_STOP_MOST))
+        while (!dispatcher_join_within(&s->readers.dispatcher,
+                                       s->readers.unanswered.since > 0 ? NSEC_PER_SEC : DISPATCHER_STOP_MOST))
                 if (!heartbeat_has_moved(&s->readers.dispatcher.heartbeat, &seen) || clock_now(CLOCK_MONOTONIC) >= end)
                         return false;
         return true;

@@ -99,9 +99,10 @@ static int name_by_annotations(StateReader *r) {
 
         if (r->notes[NOTE_NERDCTL])
                 r->name = TAKE_PTR(r->notes[NOTE_NERDCTL]);
-        else if (r->notes[NOTE_POD] && asprintf(&r->name, "k8s_%s_%s_%s%s%s", r->notes[NOTE_CONTAINER] ? r->notes[NOTE_CONTAINER] : "POD",
-                                                r->notes[NOTE_POD], r->notes[NOTE_NAMESPACE] ? r->notes[NOTE_NAMESPACE] : "",
-                                                uid ? "_" : "", uid ? uid : "") < 0) {
+        else if (r->notes[NOTE_POD] &&
+                 asprintf(&r->name, "k8s_%s_%s_%s%s%s", r->notes[NOTE_CONTAINER] ? r->notes[NOTE_CONTAINER] : "POD",
+                          r->notes[NOTE_POD], r->notes[NOTE_NAMESPACE] ? r->notes[NOTE_NAMESPACE] : "", uid ? "_" : "",
+                          uid ? uid : "") < 0) {
                 r->name = NULL; /* asprintf(3) leaves it undefined */
                 return error_origin(-ENOMEM);
         }
@@ -260,7 +261,10 @@ static int read_events(StateReader *r, Explanation *e) {
 
 int container_state_parse(ContainerStore store, const char *id, const char *bytes, size_t length, const char *mount,
                           KnownContainers *k, Explanation *e) {
-        StateReader r = { .store = store, .mount = mount, .known = k, .depth_of_container = store == CONTAINER_STORE_PODMAN ? 2 : 1 };
+        StateReader r = { .store = store,
+                          .mount = mount,
+                          .known = k,
+                          .depth_of_container = store == CONTAINER_STORE_PODMAN ? 2 : 1 };
         size_t n = k->n;
         int error;
 

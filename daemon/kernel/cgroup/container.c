@@ -173,7 +173,8 @@ static const KnownContainer *find_stopped(const KnownContainers *known, const ch
         const char *wanted = cgroup_container_id(name);
 
         for (size_t i = 0; i < known->n; i++)
-                if (is_meant(&known->list[i], name, glob) || (is_id(wanted) && strncmp(known->list[i].id, wanted, strlen(wanted)) == 0))
+                if (is_meant(&known->list[i], name, glob) ||
+                    (is_id(wanted) && strncmp(known->list[i].id, wanted, strlen(wanted)) == 0))
                         return &known->list[i];
         return NULL;
 }

@@ -123,7 +123,8 @@ static int refuse_to_client(int r, const ProbePlace *place, const Credentials *c
         return r;
 }
 
-static int find_in_kernel(const ProbePlace *place, KernelSymbolIndex *index, const Credentials *client, ProbePlaces *p, Explanation *e) {
+static int find_in_kernel(const ProbePlace *place, KernelSymbolIndex *index, const Credentials *client, ProbePlaces *p,
+                          Explanation *e) {
         char symbol[KERNEL_SYMBOL_SIZE], inside[KERNEL_SYMBOL_TEXT_SIZE] = "";
         const char *found = place->n_symbols > 0 ? symbol : NULL;
         _cleanup_free_ char *list = NULL;
@@ -345,7 +346,8 @@ static int open_file_of(const Credentials *client, ProbePlaces *p, ElfFile **ret
         return r == 0 ? elf_file_open_fd(p->fd, p->path, ret, e) : r;
 }
 
-int probe_places_find(const EventName *name, KernelSymbolIndex *index, const Credentials *client, ProbePlaces *ret, Explanation *e) {
+int probe_places_find(const EventName *name, KernelSymbolIndex *index, const Credentials *client, ProbePlaces *ret,
+                      Explanation *e) {
         _cleanup_(probe_places_deinit) ProbePlaces p = PROBE_PLACES_NULL;
         _cleanup_(elf_file_closep) ElfFile *f = NULL;
         int r;

@@ -52,7 +52,8 @@ static bool read_condition(Plan *p, Span s, Choice *ret) {
 /* -ENOMEM; without a field: it is no choice. */
 static int read_choice(Plan *p, Span argument, Choice *ret) {
         Span s = unwrapped(argument);
-        const char *question = span_find_outside(s, '?'), *colon = question ? span_find_outside((Span){ question, s.end }, ':') : NULL;
+        const char *question = span_find_outside(s, '?'),
+                   *colon = question ? span_find_outside((Span){ question, s.end }, ':') : NULL;
         int error = 0;
 
         if (!colon)

@@ -58,7 +58,8 @@ static char *line_string(const char *line, size_t n, uint64_t *ret_address, int 
         char *end, *text;
 
         *ret_address = strtoull(line, &end, 16);
-        if (end == line || strncmp(end, between, strlen(between)) != 0 || line[n - 1] != '"' || end + strlen(between) > line + n - 1)
+        if (end == line || strncmp(end, between, strlen(between)) != 0 || line[n - 1] != '"' ||
+            end + strlen(between) > line + n - 1)
                 return NULL;
         end += strlen(between);
         text = strndup(end, (size_t)(line + n - 1 - end));

@@ -148,7 +148,8 @@ static int retire(Changes *s, const Replacement *list, size_t n, bool is_replace
         if (!pending || !old)
                 return error_origin(-ENOMEM);
         n_pending = list_pending(list, n, false, pending);
-        error = is_replaced ? event_fds_cut_over(s->readers, pending, n_pending) : event_fds_disable(s->readers, pending, n_pending);
+        error = is_replaced ? event_fds_cut_over(s->readers, pending, n_pending)
+                            : event_fds_disable(s->readers, pending, n_pending);
         if (is_replaced)
                 events_end_succession(s->events);
         for (size_t i = 0; i < n && error == 0; i++)

@@ -131,7 +131,8 @@ static int lead_migrations(Changes *s) {
 
         for (size_t slot = 0; slot < s->readers->n_cpus && r == 0; slot++)
                 if (s->readers->online[slot] && s->readers->migrations.fds[slot] >= 0)
-                        r = open_redirect(s->readers->migrations.fds[slot], s->readers->carriers[slot], "moves between cgroups", &id, NULL);
+                        r = open_redirect(s->readers->migrations.fds[slot], s->readers->carriers[slot],
+                                          "moves between cgroups", &id, NULL);
         return r > 0 ? -EIO : r;
 }
 
@@ -206,7 +207,8 @@ static void keep_side_losses(Changes *s, const Resizing *z) {
         for (size_t slot = 0; slot < s->readers->n_cpus; slot++) {
                 ReadCount read;
 
-                if (z->carriers[slot] >= 0 && open_read(z->carriers[slot], s->readers->by_slot[slot].carrier_read_format, &read) == 0)
+                if (z->carriers[slot] >= 0 &&
+                    open_read(z->carriers[slot], s->readers->by_slot[slot].carrier_read_format, &read) == 0)
                         s->readers->by_slot[slot].counters.closed_side_lost += read.lost;
         }
 }

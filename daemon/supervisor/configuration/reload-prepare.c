@@ -57,7 +57,8 @@ static int replacement_plan(Registration *running, const Registration *fresh, Re
         return 0;
 }
 
-static int reload_keep(Configuration *s, Reload *w, Registration *running, const Registration *fresh, ReloadKind kind, Explanation *e) {
+static int reload_keep(Configuration *s, Reload *w, Registration *running, const Registration *fresh, ReloadKind kind,
+                       Explanation *e) {
         Replacement *r = &w->replacements[w->n_replacements];
         int error = 0;
 

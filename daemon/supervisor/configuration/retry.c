@@ -28,7 +28,8 @@ static int on_time(sd_event_source *source, uint64_t usec, void *userdata) {
 }
 
 int configuration_start_pending(Configuration *s) {
-        int r = error_origin(sd_event_add_time(s->operations->event, &s->events->pending.timer, CLOCK_MONOTONIC, 0, RETRY_ACCURACY_USEC, on_time, s));
+        int r = error_origin(sd_event_add_time(s->operations->event, &s->events->pending.timer, CLOCK_MONOTONIC, 0,
+                                               RETRY_ACCURACY_USEC, on_time, s));
 
         if (r >= 0)
                 r = error_origin(sd_event_source_set_enabled(s->events->pending.timer, SD_EVENT_OFF));
@@ -41,7 +42,8 @@ static int set_timer(Configuration *s) {
 
         if (!s->events->pending.first)
                 return error_origin(sd_event_source_set_enabled(s->events->pending.timer, SD_EVENT_OFF));
-        r = error_origin(sd_event_source_set_time_relative(s->events->pending.timer, usec < RETRY_MOST_USEC ? usec : RETRY_MOST_USEC));
+        r = error_origin(sd_event_source_set_time_relative(s->events->pending.timer,
+                                                           usec < RETRY_MOST_USEC ? usec : RETRY_MOST_USEC));
         return r < 0 ? r : error_origin(sd_event_source_set_enabled(s->events->pending.timer, SD_EVENT_ONESHOT));
 }
 

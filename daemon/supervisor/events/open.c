@@ -317,7 +317,8 @@ static bool is_gone(Events *s, const Registration *g) {
 
         if (!g->of_glob || !plan)
                 return false;
-        is = tracing_load(&s->host->tracing, plan->group, plan->name, &now, NULL) == REFUSED_NOT_FOUND || (now && now->type != plan->type);
+        is = tracing_load(&s->host->tracing, plan->group, plan->name, &now, NULL) == REFUSED_NOT_FOUND ||
+             (now && now->type != plan->type);
         plan_unref(now);
         return is;
 }

@@ -64,7 +64,9 @@ int own_take_cgroups(Events *s, const Access *a, gid_t gid, EventSpec *spec, Exp
         const struct {
                 CgroupNaming naming;
                 const Strings *names;
-        } lists[] = { { CGROUP_BY_PATH, &spec->cgroups }, { CGROUP_BY_CONTAINER, &spec->containers }, { CGROUP_BY_UNIT, &spec->units } };
+        } lists[] = { { CGROUP_BY_PATH, &spec->cgroups },
+                      { CGROUP_BY_CONTAINER, &spec->containers },
+                      { CGROUP_BY_UNIT, &spec->units } };
         _cleanup_(own_pids_deinit) OwnPids pids = OWN_PIDS_NULL;
         int r;
 

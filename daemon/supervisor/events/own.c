@@ -98,7 +98,9 @@ static int restrict_samples(const Access *a, EventSpec *spec, bool is_tracepoint
         int r = 0;
 
         if (spec->callchain & CALLCHAIN_KERNEL)
-                return refuse_event(a, spec, "with the callchain of the kernel (that of user space alone is granted: --callchain user)", e);
+                return refuse_event(
+                        a, spec,
+                        "with the callchain of the kernel (that of user space alone is granted: --callchain user)", e);
         if (!is_tracepoint)
                 r = strings_add(&spec->attr, "exclude-kernel=true");
         if (r == 0 && !is_tracepoint)

@@ -29,7 +29,9 @@ static uint64_t event_unwritten(const Ledger *s, const EventCounters *c) {
 
         for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                 known += c->cut.lost[i];
-        return s->readers->attr.has_lost && c->cut.is_consistent && !c->cut.is_approximate && occurred > known ? occurred - known : 0;
+        return s->readers->attr.has_lost && c->cut.is_consistent && !c->cut.is_approximate && occurred > known
+                       ? occurred - known
+                       : 0;
 }
 
 /*
@@ -39,7 +41,8 @@ static uint64_t event_unwritten(const Ledger *s, const EventCounters *c) {
 static const EventCounters *counters_of(const Ledger *s, const Event *event, uint32_t slot, EventCounters *live) {
         const EventCounters *c = &event->counters[slot];
 
-        if (slot >= s->readers->n_cpus || (!reader_is_stalled(&s->readers->answering.readers[slot]) && reader_has_answered(s->readers, slot)))
+        if (slot >= s->readers->n_cpus ||
+            (!reader_is_stalled(&s->readers->answering.readers[slot]) && reader_has_answered(s->readers, slot)))
                 return c;
         memset(live, 0, sizeof(*live));
         live->cut = (EventCut){ .delivered = counter_get(&c->delivered), .filtered = counter_get(&c->filtered),
@@ -190,8 +193,9 @@ static int event_ledger_fill(const Ledger *s, const LedgerScope *scope, const Di
         row->filtered = now.filtered;
         row->doubled = counters_duplicates(c);
         row->count = c->cut.count + c->closed_count;
-        row->exact = event->exact && is_exact && !scope->is_unreported && has_expected(s, c, slot) && !c->is_inexact && !c->unsure && counters_expected(c) == row->count &&
-                     c->cut.sampled == 0 && (now.lost[LOSS_KERNEL_UNWRITTEN] == 0 || !c->standby_unsure);
+        row->exact = event->exact && is_exact && !scope->is_unreported && has_expected(s, c, slot) && !c->is_inexact &&
+                     !c->unsure && counters_expected(c) == row->count && c->cut.sampled == 0 &&
+                     (now.lost[LOSS_KERNEL_UNWRITTEN] == 0 || !c->standby_unsure);
         row->stalled = c == &live;
         if (!(row->name = strdup(event->spec.name)))
                 return error_origin(-ENOMEM);

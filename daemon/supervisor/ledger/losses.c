@@ -226,7 +226,8 @@ int ledger_start_losses(Ledger *s) {
         int r = loss_bell_init(&s->losses.bell);
 
         if (r == 0)
-                r = error_origin(sd_event_add_time(s->operations->event, &s->losses.timer, CLOCK_MONOTONIC, 0, ACCURACY_USEC, on_time, s));
+                r = error_origin(sd_event_add_time(s->operations->event, &s->losses.timer, CLOCK_MONOTONIC, 0,
+                                                   ACCURACY_USEC, on_time, s));
         if (r >= 0)
                 r = error_origin(sd_event_source_set_enabled(s->losses.timer, SD_EVENT_OFF));
         if (r >= 0)

@@ -67,8 +67,12 @@ int operations_add(Operations *o, Connection *c, OperationKind kind, Explanation
         added = calloc(1, sizeof(*added));
         if (!added)
                 return error_origin(-ENOMEM);
-        *added = (Operation){ .connection = c, .connection_id = connection_id(c), .uid = peer->uid,
-                              .is_control = peer->may_change, .is_look = kind <= OPERATION_LOOK, .is_glance = kind == OPERATION_GLANCE,
+        *added = (Operation){ .connection = c,
+                              .connection_id = connection_id(c),
+                              .uid = peer->uid,
+                              .is_control = peer->may_change,
+                              .is_look = kind <= OPERATION_LOOK,
+                              .is_glance = kind == OPERATION_GLANCE,
                               .is_trial = kind == OPERATION_TRIAL };
         find_round(o, added);
         append(o, added);

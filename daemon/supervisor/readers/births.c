@@ -197,7 +197,8 @@ static int on_told(sd_event_source *source, uint64_t usec, void *userdata) {
 }
 
 int readers_start_births(Readers *s) {
-        int r = error_origin(sd_event_add_time(s->operations->event, &s->births.timer, CLOCK_MONOTONIC, 0, TELL_ACCURACY_USEC, on_told, s));
+        int r = error_origin(sd_event_add_time(s->operations->event, &s->births.timer, CLOCK_MONOTONIC, 0,
+                                               TELL_ACCURACY_USEC, on_told, s));
 
         if (r >= 0)
                 r = error_origin(sd_event_source_set_enabled(s->births.timer, SD_EVENT_OFF));

@@ -79,7 +79,8 @@ int readers_send_emitted(Readers *s) {
                 return 0;
         usec = HOLD_USEC << (away / PROMPT_BATCHES - 1);
         if (!o->hold) {
-                r = error_origin(sd_event_add_time_relative(s->operations->event, &o->hold, CLOCK_MONOTONIC, usec, HOLD_USEC / 4, on_held_enough, s));
+                r = error_origin(sd_event_add_time_relative(s->operations->event, &o->hold, CLOCK_MONOTONIC, usec,
+                                                            HOLD_USEC / 4, on_held_enough, s));
                 if (r >= 0)
                         r = error_origin(sd_event_source_set_exit_on_failure(o->hold, true));
         } else {

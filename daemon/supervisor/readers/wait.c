@@ -97,7 +97,8 @@ static int wait_for_answer(Readers *s, DispatcherAsk *ask, nsec_t most) {
 
         (void)heartbeat_has_moved(&s->dispatcher.heartbeat, &seen);
         while (sem_clockwait(&ask->done, CLOCK_MONOTONIC, &alone) < 0)
-                if (errno == ETIMEDOUT && (r < 0 || patience_is_over(s, &p, s->operations->is_stopping ? DISPATCHER_STOP_MOST : most)))
+                if (errno == ETIMEDOUT &&
+                    (r < 0 || patience_is_over(s, &p, s->operations->is_stopping ? DISPATCHER_STOP_MOST : most)))
                         return r;
                 else if (errno == ETIMEDOUT) {
                         r = wait_slice(s, &p, -1, LOOK_MSEC);

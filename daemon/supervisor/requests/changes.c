@@ -183,7 +183,8 @@ int handle_validate(RequestContext *a, Explanation *e) {
         a->response->body_case = PERFD__V1__RESPONSE__BODY_VALIDATED;
         a->response->validated = reply;
         if (q->n_drop_ins > CONFIG_DROP_INS_MAX)
-                return refuse(e, REFUSED_INVALID, "bad-config", "%zu drop-ins, expected at most %d", q->n_drop_ins, CONFIG_DROP_INS_MAX);
+                return refuse(e, REFUSED_INVALID, "bad-config", "%zu drop-ins, expected at most %d", q->n_drop_ins,
+                              CONFIG_DROP_INS_MAX);
         texts = calloc(q->n_drop_ins + 1, sizeof(*texts));
         if (!texts)
                 return error_origin(-ENOMEM);

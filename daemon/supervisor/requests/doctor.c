@@ -46,8 +46,9 @@ static int row_message(const DoctorRow *row, Perfd__V1__DoctorRow **ret) {
 
 int handle_doctor(RequestContext *a, Explanation *e) {
         const Requests *s = a->requests;
-        DoctorWants wants = doctor_wants(s->settings->config, tracing_is_missing(&s->host->tracing) ? NULL : s->host->tracing.root, &s->host->privileges,
-                                         s->readers->no_idle.text, true);
+        DoctorWants wants = doctor_wants(s->settings->config,
+                                         tracing_is_missing(&s->host->tracing) ? NULL : s->host->tracing.root,
+                                         &s->host->privileges, s->readers->no_idle.text, true);
         Perfd__V1__DoctorReply *reply = malloc(sizeof(*reply));
         DoctorReport report = DOCTOR_REPORT_NULL;
         int r;

@@ -94,7 +94,8 @@ int handle_list(RequestContext *a, Explanation *e) {
                 Perfd__V1__EventState *m;
                 EventCut t;
 
-                if (!name_pattern_selects(&pattern, g->event) || !(may_see(a, g->event->spec.name) || own_is_of(&g->event->spec, a->access.uid)))
+                if (!name_pattern_selects(&pattern, g->event) ||
+                    !(may_see(a, g->event->spec.name) || own_is_of(&g->event->spec, a->access.uid)))
                         continue;
                 m = malloc(sizeof(*m));
                 if (!m)

@@ -138,7 +138,8 @@ static int handle_status(RequestContext *a, Explanation *e) {
         reply->ring_size = s->settings->config->ring_size;
         reply->rss = own_rss();
         reply->n_fds = (uint32_t)events_count_fds(s->events);
-        reply->n_closing = (uint32_t)(atomic_load_explicit(&s->operations->closer->n_pending, memory_order_relaxed) + s->readers->answering.n_fds);
+        reply->n_closing = (uint32_t)(atomic_load_explicit(&s->operations->closer->n_pending, memory_order_relaxed) +
+                                      s->readers->answering.n_fds);
         reply->n_tasks_forgotten = counter_get(&s->readers->dispatcher.tasks_forgotten);
         reply->loss_exact = s->readers->attr.has_lost;
         reply->kernel = strdup(uts.release);

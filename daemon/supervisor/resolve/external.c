@@ -11,8 +11,8 @@ int resolver_resolve_external(Resolver *s, uint32_t id, EventSpec *spec, Registr
         Registration *g;
         int r;
 
-        if (!event_spec_is_host(spec) || spec->target || spec->no_inherit || spec->include_self || spec->cpus || spec->period || spec->frequency || spec->callchain ||
-            spec->filter || spec->interval || spec->attr.n)
+        if (!event_spec_is_host(spec) || spec->target || spec->no_inherit || spec->include_self || spec->cpus ||
+            spec->period || spec->frequency || spec->callchain || spec->filter || spec->interval || spec->attr.n)
                 return refuse(e, REFUSED_INVALID, "bad-event", "clients emit %s: it has fields, and cannot have a target, "
                         "period, frequency, callchain, filter, interval, attr or include-self", spec->event);
         r = external_plan_new(spec->name, &spec->fields, &plan, e);

@@ -289,7 +289,8 @@ int resolver_resolve(Resolver *s, EventSpec *spec, Registration **ret_list, Expl
         else if (names.members[0].kind == EVENT_NAME_EXTERNAL)
                 r = resolver_resolve_external(s, ++s->events->last_event_id, spec, ret_list, e);
         else
-                r = is_glob ? resolve_glob(s, spec, &names.members[0], ret_list, e) : resolve_name(s, spec, &names.members[0], ret_list, e);
+                r = is_glob ? resolve_glob(s, spec, &names.members[0], ret_list, e)
+                            : resolve_name(s, spec, &names.members[0], ret_list, e);
         if (r == 0 && (r = own_name(*ret_list)) < 0) {
                 registrations_free(s->events, *ret_list);
                 *ret_list = NULL;

@@ -72,7 +72,9 @@ static int close_stream(Streams *s, const Admission *a, const DispatcherReport *
                         const StreamEnd *end) {
         _cleanup_free_ uint32_t *ids = NULL;
         const Subscription *u = s->subscriptions->by_number[a->number];
-        const LedgerStream stream = { .id = a->id, .base = a->base, .wants = subscription_wants(u), .has_records = u->records != 0 };
+        const LedgerStream stream = {
+                .id = a->id, .base = a->base, .wants = subscription_wants(u), .has_records = u->records != 0
+        };
         LedgerScope scope = { .stream = &stream, .is_unreported = is_unreported };
         Perfd__V1__Ledger *ledger;
         int r;

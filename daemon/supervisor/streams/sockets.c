@@ -40,7 +40,8 @@ static const char *user_text(uid_t uid, char number[LOG_NUMBER_SIZE]) {
 
 /* Its settings that the configuration has, and where the first of them stands. */
 static size_t find_settings(const Config *c, bool control, char *text, size_t size, ConfigPlace *ret_at) {
-        const char *const prefixes[] = { control ? "listen.control" : "listen.stream", control ? "access.control-" : "access.stream-" };
+        const char *const prefixes[] = { control ? "listen.control" : "listen.stream",
+                                         control ? "access.control-" : "access.stream-" };
         size_t n = 0, used = 0;
 
         text[0] = '\0';
@@ -48,7 +49,8 @@ static size_t find_settings(const Config *c, bool control, char *text, size_t si
                 const Key *k = &config_keys[i];
 
                 if (key_owner(k) != OWNER_CONFIG || !c->set_at[key_index(k)].path ||
-                    (strncmp(k->pattern, prefixes[0], strlen(prefixes[0])) != 0 && strncmp(k->pattern, prefixes[1], strlen(prefixes[1])) != 0))
+                    (strncmp(k->pattern, prefixes[0], strlen(prefixes[0])) != 0 &&
+                     strncmp(k->pattern, prefixes[1], strlen(prefixes[1])) != 0))
                         continue;
                 if (n++ == 0)
                         *ret_at = c->set_at[key_index(k)];

@@ -139,7 +139,8 @@ static bool rule_covers(const Access *a, const Subscription *u) {
         if (strings_have(&rule->subscribe, "*"))
                 return true;
         for (size_t i = 0; i < asked->n && covers; i++)
-                covers = access_list_has(&rule->subscribe, asked->items[i]) || (own && strncmp(asked->items[i], own, strlen(own)) == 0);
+                covers = access_list_has(&rule->subscribe, asked->items[i]) ||
+                         (own && strncmp(asked->items[i], own, strlen(own)) == 0);
         if (covers || !u->grant)
                 return covers;
         for (size_t i = 0; i < u->grant->events.n; i++)

@@ -200,7 +200,9 @@ static void tell_removal(Subscriptions *s, const Removal *removal) {
         packet.removed = refs;
         packet.n_removed = 1;
         for (const Subscription *u = s->first; u; u = u->next) {
-                const DispatcherCommand said = { .kind = DISPATCHER_REMOVED, .number = u->number, .at = removal->at, .cut = removal->cut };
+                const DispatcherCommand said = {
+                        .kind = DISPATCHER_REMOVED, .number = u->number, .at = removal->at, .cut = removal->cut
+                };
                 size_t n = perfd__v1__packet__get_packed_size(&packet);
                 uint8_t *bytes;
 
