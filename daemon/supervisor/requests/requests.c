@@ -155,7 +155,7 @@ static int handle_status(RequestContext *a, Explanation *e) {
 static int handle_ledger(RequestContext *a, Explanation *e) {
         const Perfd__V1__LedgerRequest *q = a->request->ledger;
         Perfd__V1__Ledger *ledger;
-        int r = ledger_answer(a->requests->ledger, q->events, q->n_events, streams_has_subscriber, a->requests, &ledger, e);
+        int r = ledger_answer(a->requests->ledger, q->events, q->n_events, streams_has_subscriber, a->requests->streams, &ledger, e);
 
         if (r != 0)
                 return r;

@@ -15,5 +15,5 @@ int streams_close_all(Streams *s, const char *reason);
 
 /* What it gets, for the ledger; borrowed. */
 LedgerWants subscription_wants(const Subscription *u);
-/* LedgerScope.has_subscriber, userdata is the supervisor. */
+/* LedgerScope.has_subscriber, userdata is the Streams. */
 bool streams_has_subscriber(const void *userdata, const LedgerScope *scope, uint64_t id);
