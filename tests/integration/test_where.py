@@ -19,9 +19,9 @@ def samples(lines):
 
 
 def whose(lines, pids, holds):
-    """(time, pid) of those that this holds of."""
+    """(time, pid) of those that this holds of; in the order of each CPU one may come before its process is known."""
     return [(line["time"], line["pid"]) for line in samples(lines) if line["pid"] in pids and
-            holds(line["process"].get("executable"), line["process"].get("cgroup", ""), line["comm"])]
+            holds(line.get("process", {}).get("executable"), line.get("process", {}).get("cgroup", ""), line["comm"])]
 
 
 def rows_of(lines):
