@@ -14,8 +14,6 @@
  */
 #include "daemon/reader/reader.h"
 
-#include <sched.h>
-
 #include "daemon/base/log.h"
 #include "daemon/kernel/task/tasks.h"
 
@@ -28,14 +26,6 @@
 #define EXECUTE_AFTER (100 * NSEC_PER_MSEC) /* what is asked of a reader that is away for a moment waits for it, and is exact */
 #define SAY_EACH (10 * NSEC_PER_SEC)
 #define RETRY (1 * NSEC_PER_MSEC)
-
-nsec_t reader_guard(const Reader *r) {
-        if (r->guard > 0 || r->away_guard == 0)
-                return r->guard;
-        if (atomic_load_explicit(&r->is_backup, memory_order_relaxed))
-                return r->away_guard;
-        return sched_getcpu() == (int)r->cpu ? 0 : r->away_guard;
-}
 
 bool reader_is_overdue(const Reader *r) {
         return !r->has_stopped && r->backup_state != BACKUP_READS &&

@@ -224,8 +224,6 @@ void reader_post(Reader *r, ReaderCommand *mail);
 int reader_fail_over(Reader *r, const uint32_t *cpus, size_t n_cpus);
 /* The holder of the lock: the reader should have run, and did not. */
 bool reader_is_overdue(const Reader *r);
-/* How long to wait for what happens on the ring's CPU, as of where this is called; 0 on that CPU. */
-nsec_t reader_guard(const Reader *r);
 /* The thread, or its backup, with the lock, before it sleeps until `due`: sets the timer that tells the stall monitor if it does not wake. */
 void reader_watch(Reader *r, nsec_t due);
 /* The thread, without the lock: back to its CPU. */
@@ -292,7 +290,6 @@ int reader_hand_over(Reader *r);
  */
 int reader_begin_ring(Reader *r, ReaderRing *ring, bool on);
 int reader_retire(Reader *r);
-bool reader_has_seen_all(const Reader *r);
 /* Main: room for the backlog of a ring of so many bytes. -ENOMEM */
 int backlog_init(Backlog *h, size_t ring_size);
 /* reader/backlog.c: nothing that is still in the ring before `head`, nor behind it, is older. -ENOMEM. */
@@ -323,6 +320,10 @@ const SnapshotStream *reader_find_sample(const Reader *r, uint64_t id, const uin
 int reader_cut(Reader *r);
 /* reader/remote.c, for readers on their ring's CPU too. What is older is in the ring when its head is read next. */
 nsec_t reader_visible(const Reader *r);
+/* How long to wait for what happens on the ring's CPU, as of where this is called; 0 on that CPU. */
+nsec_t reader_guard(const Reader *r);
+/* Of both rings, if there are two, nothing is unread. */
+bool reader_has_seen_all(const Reader *r);
 /* Until what has begun by now is in the ring, or will be late. On the ring's CPU it does not wait. */
 void reader_wait_guard(const Reader *r);
 /* After a whole drain: its end is between two occurrences, and is still the end of the ring. Waits for a guard. */

@@ -11,8 +11,17 @@
  */
 #include "daemon/reader/reader.h"
 
+#include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
+
+nsec_t reader_guard(const Reader *r) {
+        if (r->guard > 0 || r->away_guard == 0)
+                return r->guard;
+        if (atomic_load_explicit(&r->is_backup, memory_order_relaxed))
+                return r->away_guard;
+        return sched_getcpu() == (int)r->cpu ? 0 : r->away_guard;
+}
 
 nsec_t reader_visible(const Reader *r) {
         nsec_t now = clock_now(r->clock);
@@ -33,6 +42,13 @@ void reader_wait_guard(const Reader *r) {
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
                 ;
         (void)prctl(PR_SET_TIMERSLACK, slack);
+}
+
+bool reader_has_seen_all(const Reader *r) {
+        /* the new one first: what fires between the two looks is seen in the old one, where it is written too */
+        if (ring_head(&r->ring) != r->ring.tail)
+                return false;
+        return !r->retiring.page || ring_head(&r->retiring) == r->retiring.tail;
 }
 
 bool reader_is_quiescent(const Reader *r) {

@@ -11,13 +11,6 @@
 
 #define LOOK_NS 50000 /* not by sched_yield(2): the dispatcher may be of a lower class, on this CPU */
 
-bool reader_has_seen_all(const Reader *r) {
-        /* the new one first: what fires between the two looks is seen in the old one, where it is written too */
-        if (ring_head(&r->ring) != r->ring.tail)
-                return false;
-        return !r->retiring.page || ring_head(&r->retiring) == r->retiring.tail;
-}
-
 int reader_begin_ring(Reader *r, ReaderRing *ring, bool on) {
         int error = on ? open_switch(ring->carrier_fd, true) : 0;
 

@@ -9,6 +9,7 @@
 
 #include "daemon/supervisor/ledger/events.h"
 #include "daemon/supervisor/ledger/ledger.h"
+#include "daemon/supervisor/ledger/ring.h"
 #include "daemon/supervisor/readers/wait.h"
 
 #define BASES_BYTES ((size_t)16 << 20) /* of all streams */

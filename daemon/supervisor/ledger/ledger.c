@@ -12,47 +12,12 @@
 #include "daemon/supervisor/events/select.h"
 #include "daemon/supervisor/ledger/events.h"
 #include "daemon/supervisor/ledger/removed.h"
+#include "daemon/supervisor/ledger/ring.h"
 #include "daemon/supervisor/readers/publish.h"
 #include "daemon/supervisor/readers/wait.h"
 #include "daemon/supervisor/resolve/external.h"
 
 #define LEDGER_MAX (FRAME_MAX_SERVER - ((size_t)64 << 10)) /* bytes, with room for what is around it in a frame */
-
-typedef struct RingCut {
-        uint64_t records, samples, side_records, side_lost, unknown_id, undecodable;
-} RingCut;
-
-/* Of a reader that does not answer what it has counted by now: it may be in the middle of a cut. */
-static RingCut ring_cut(const RingCounters *c, bool is_stalled) {
-        if (is_stalled)
-                return (RingCut){ .records = counter_get(&c->records), .samples = counter_get(&c->samples),
-                                  .side_records = counter_get(&c->side_records), .side_lost = c->closed_side_lost,
-                                  .unknown_id = counter_get(&c->unknown_id), .undecodable = counter_get(&c->undecodable) };
-        return (RingCut){ c->cut_records, c->cut_samples, c->cut_side_records, c->cut_side_lost, c->cut_unknown_id,
-                          c->cut_undecodable };
-}
-
-bool ledger_has(const LedgerScope *scope, const Event *event) {
-        size_t first = 0, last = scope->n_ids;
-
-        while (!scope->is_all && first < last) {
-                size_t middle = first + (last - first) / 2;
-
-                if (scope->ids[middle] == event->id)
-                        return true;
-                if (scope->ids[middle] < event->id)
-                        first = middle + 1;
-                else
-                        last = middle;
-        }
-        return scope->is_all;
-}
-
-RingLosses ledger_ring_losses(const Ledger *s, uint32_t slot) {
-        const RingCut c = ring_cut(&s->readers->by_slot[slot].counters, reader_is_stalled(&s->readers->answering.readers[slot]));
-
-        return (RingLosses){ c.side_lost, c.unknown_id, c.undecodable };
-}
 
 static int ring_counts_new(const RingLosses *l, Perfd__V1__Count ***ret, size_t *ret_n) {
         const char *const names[] = { loss_name(LOSS_KERNEL_RING), loss_name(LOSS_UNKNOWN_ID), loss_name(LOSS_UNDECODABLE) };
@@ -70,7 +35,7 @@ static bool ring_is_in(const LedgerScope *scope, const RingLosses *since) {
 
 static int ledger_add_ring(const Ledger *s, const LedgerScope *scope, uint32_t slot, Perfd__V1__Ledger *ledger) {
         const bool is_stalled = reader_is_stalled(&s->readers->answering.readers[slot]);
-        const RingCut c = ring_cut(&s->readers->by_slot[slot].counters, is_stalled);
+        const RingCut c = ledger_ring_cut(&s->readers->by_slot[slot].counters, is_stalled);
         RingLosses lost = ledger_ring_losses(s, slot), since = lost;
         Perfd__V1__RingLedger *row;
         int r;
@@ -221,16 +186,6 @@ int ledger_make(const Ledger *s, const LedgerScope *scope, const DispatcherRepor
         }
         *ret = ledger;
         return 0;
-}
-
-static int compare_ids(const void *a, const void *b) {
-        const uint32_t *x = a, *y = b;
-
-        return (*x > *y) - (*x < *y);
-}
-
-void ledger_sort_ids(uint32_t *ids, size_t n) {
-        qsort(ids, n, sizeof(*ids), compare_ids);
 }
 
 /* Of the events that the names mean, sorted. */

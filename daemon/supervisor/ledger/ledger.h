@@ -38,16 +38,18 @@ struct LedgerScope {
         bool is_unreported; /* the dispatcher did not answer: what was late is not known, and no row is exact */
 };
 
-/* Of these events, or, without names, of all; with rows of their subscribers, for which LedgerScope.has_subscriber is asked. Refused: a name means none, the dispatcher does not answer. */
+/*
+ * Of these events, or, without names, of all; with rows of their subscribers, for which LedgerScope.has_subscriber is asked. Refused: a
+ * name means none, the dispatcher does not answer.
+ */
 int ledger_answer(Ledger *s, char *const *names, size_t n_names,
                   bool (*has_subscriber)(const void *userdata, const LedgerScope *scope, uint64_t id), const void *userdata,
                   Perfd__V1__Ledger **ret, Explanation *e);
 /* After a cut and a report. What was begun of it is freed on failure. -ENOMEM */
 int ledger_make(const Ledger *s, const LedgerScope *scope, const DispatcherReport *report, Perfd__V1__Ledger **ret);
-/* As LedgerScope has them. */
+/* supervisor/ledger/scope.c: as LedgerScope has them. */
 void ledger_sort_ids(uint32_t *ids, size_t n);
 bool ledger_has(const LedgerScope *scope, const Event *event);
 /* Whether it has a row in the ledger for this CPU. */
 bool registration_has_slot(const Registration *g, uint32_t slot);
 EventCut ledger_event_totals(const Ledger *s, const Registration *r);
-RingLosses ledger_ring_losses(const Ledger *s, uint32_t slot);
