@@ -14,41 +14,6 @@
 
 _Static_assert(POOL_BUFFER >= BATCH_ARENA, "a run is in one packet");
 
-static int channel_send_to(Dispatcher *d, Subscriber *s, Packet *p) {
-        int r = p->buffers ? subscriber_send_ref(d, s, p) : 0;
-
-        return r != 0 ? r : subscriber_push(d, s, p);
-}
-
-/* A packet goes to every subscriber of the channel. Whoever cannot send it at once holds it from then on. */
-static int channel_send(Dispatcher *d, Channel *c, Packet *p) {
-        int r = 0;
-
-        if (!p)
-                return 0;
-        if (p->is_reserved)
-                return channel_send_reserved(d, c, p);
-        packet_seal(p);
-        for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
-                next = s->next; /* a push may end the subscriber */
-                if (p->n_items == 0 || subscriber_gets(s, *c->side))
-                        r = channel_send_to(d, s, p);
-        }
-        if (p->n_refs > 1) {
-                int settled = packet_settle(p, &d->packets);
-
-                r = r < 0 ? r : settled;
-        }
-        packet_unref(p);
-        return r;
-}
-
-int channel_flush(Dispatcher *d, Channel *c) {
-        int r = channel_send(d, c, TAKE_PTR(c->tasks)), sent = channel_send(d, c, TAKE_PTR(c->open));
-
-        return r < 0 ? r : sent;
-}
-
 /* Items that lie in a batch one behind the other. */
 typedef struct ItemSpan {
         const uint8_t *bytes;
@@ -215,45 +180,5 @@ int dispatcher_append(Dispatcher *d, StreamOrder order, unsigned noted, const Ba
                 if (n_same > 0)
                         r = dispatcher_append_group(d, &way, noted, b, e, n_same);
         }
-        return r;
-}
-
-/* A channel whose last subscriber left. */
-static void dispatcher_remove_channel(Dispatcher *d, Channel *c) {
-        ChannelGroup *group = &d->groups[c->order][BATCH_GROUP(c->number)];
-
-        for (Channel **p = &d->owing; c->is_owing && *p; p = &(*p)->next_owing)
-                if (*p == c) {
-                        *p = c->next_owing;
-                        break;
-                }
-        if (c->before)
-                c->before->next = c->next;
-        else
-                d->channels = c->next;
-        if (c->next)
-                c->next->before = c->before;
-        group->by_bit[c->number % BATCH_BITS] = NULL;
-        group->bits &= ~BATCH_BIT(c->number);
-        d->n_channels[c->order]--;
-        d->n_channel_changes++;
-        process_condition_free(c->condition);
-        free(c);
-}
-
-/* A subscriber that leaves meanwhile makes its channel one of them again, perhaps the one at hand. */
-int dispatcher_flush(Dispatcher *d) {
-        int r = 0;
-
-        while (d->unflushed && r >= 0) {
-                Channel *c = d->unflushed;
-
-                d->unflushed = c->next_unflushed;
-                r = channel_flush(d, c);
-                c->is_unflushed = false;
-                if (!c->subscribers)
-                        dispatcher_remove_channel(d, c);
-        }
-        packet_pool_end_cycle(&d->packets);
         return r;
 }

@@ -1,4 +1,5 @@
 #include "daemon/dispatcher/ask.h"
+#include "daemon/dispatcher/cycle.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -38,4 +39,21 @@ bool dispatcher_ask_answer(DispatcherAsk *ask) {
         }
         sem_post(&ask->done);
         return true;
+}
+
+void dispatcher_mail_free(DispatcherCommand *mail) {
+        if (!mail)
+                return;
+        subscriber_free(mail->subscriber);
+        task_scan_free(mail->scan);
+        if (mail->ask)
+                (void)dispatcher_ask_answer(mail->ask); /* at the end: main has left */
+        free(mail->bytes);
+        free(mail);
+}
+
+void dispatcher_report_deinit(DispatcherReport *r) {
+        free(r->subscribers);
+        free(r->late);
+        *r = (DispatcherReport){ .n_subscribers = 0 };
 }

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "daemon/dispatcher/dispatcher.h"
+#include "daemon/dispatcher/command.h"
 
 typedef enum AskState {
         ASK_AWAITED,

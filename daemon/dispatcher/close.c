@@ -3,42 +3,11 @@
  * released everything up to the cut at which it ends, and at which its closing ledger was taken; then its last packet says
  * how the numbers stand, its own row included.
  */
-#include "daemon/dispatcher/dispatcher.h"
+#include "daemon/dispatcher/cycle.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void channel_begin_count(Channel *c) {
-        c->pending = 0;
-        for (Subscriber *s = c->subscribers; s; s = s->next)
-                s->foreign = 0;
-}
-
-/* An entry. Where streams begin or end, it may be that of others only. */
-static inline void channel_count(const Dispatcher *d, Channel *c, const Batch *b) {
-        if (b->generation < c->since)
-                return;
-        c->pending++;
-        for (Subscriber *s = d->n_edges > 0 ? c->subscribers : NULL; s; s = s->next)
-                s->foreign += !subscriber_gets(s, b->cut);
-}
-
-void dispatcher_count_pending(Dispatcher *d) {
-        for (Channel *c = d->channels; c; c = c->next)
-                channel_begin_count(c);
-        for (size_t i = 0; i < d->merge.n; i++) {
-                const Batch *b = d->merge.batches[i];
-
-                for (size_t k = b->next; k < b->n_entries; k++) {
-                        const BatchEntry *e = &b->entries[k];
-                        const ChannelGroup *group = &d->groups[STREAM_BY_TIME][entry_group(e)];
-
-                        FOR_EACH_BIT(bit, e->mask & group->bits)
-                                channel_count(d, group->by_bit[bit], b);
-                }
-        }
-}
 
 /* in_merge: entries that wait there for it. */
 static void subscriber_row(const Subscriber *s, uint64_t in_merge, SubscriberRow *ret) {

@@ -7,7 +7,7 @@
  * What is kept from a subscription is taken out of the entry's mask: from then on all is as if a reader had not matched it. The
  * bits of a conditional subscription are of one order only, so nobody else asks for them.
  */
-#include "daemon/dispatcher/dispatcher.h"
+#include "daemon/dispatcher/cycle.h"
 
 static void channel_keep_from(const Channel *c, const Batch *b) {
         for (Subscriber *s = c->subscribers; s; s = s->next)

@@ -10,6 +10,7 @@
  * makes them one at a time.
  */
 #include "daemon/dispatcher/ask.h"
+#include "daemon/dispatcher/cycle.h"
 
 #define BATCHES_PER_CYCLE 64
 #define TOLD_TICK_MIN NSEC_PER_MSEC /* to sleep until one is not exact enough for shorter ones, which are rung for */

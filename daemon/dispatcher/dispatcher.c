@@ -3,6 +3,7 @@
  * run its cycles then (dispatcher/cycle.c).
  */
 #include "daemon/dispatcher/ask.h"
+#include "daemon/dispatcher/cycle.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -101,23 +102,6 @@ void dispatcher_post(Dispatcher *d, DispatcherCommand *mail) {
         }
         if (d->unposted.first)
                 dispatcher_mails_append(&d->unposted, mail);
-}
-
-void dispatcher_mail_free(DispatcherCommand *mail) {
-        if (!mail)
-                return;
-        subscriber_free(mail->subscriber);
-        task_scan_free(mail->scan);
-        if (mail->ask)
-                (void)dispatcher_ask_answer(mail->ask); /* at the end: main has left */
-        free(mail->bytes);
-        free(mail);
-}
-
-void dispatcher_report_deinit(DispatcherReport *r) {
-        free(r->subscribers);
-        free(r->late);
-        *r = (DispatcherReport){ .n_subscribers = 0 };
 }
 
 /* Sockets and mails, which are rare. r: what sd_event_prepare() has said. */

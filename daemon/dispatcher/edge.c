@@ -9,7 +9,7 @@
  * A reader that does not answer misses cuts, and brings what it read before them when it goes on. Main has it take one then; a
  * stream that began meanwhile begins there on its CPU.
  */
-#include "daemon/dispatcher/dispatcher.h"
+#include "daemon/dispatcher/cycle.h"
 
 int dispatcher_set_side(Dispatcher *d, StreamOrder order, uint64_t cut) {
         int r = 0;
@@ -61,8 +61,4 @@ void dispatcher_pass_beginnings(Dispatcher *d) {
                                 s->from = 0;
                                 d->n_edges--;
                         }
-}
-
-void subscriber_forget_edges(Dispatcher *d, const Subscriber *s) {
-        d->n_edges -= (s->from > 0) + (s->until != UINT64_MAX);
 }

@@ -2,7 +2,7 @@
  * What came too late for streams in the order of time. Each of them counts its items; each event counts its samples that nobody
  * got, once, however many items were made of a sample: these lie one behind the other, at worst in several batches.
  */
-#include "daemon/dispatcher/dispatcher.h"
+#include "daemon/dispatcher/cycle.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * Finding the largest queue is a walk over all subscribers. It is not made for every packet: whoever holds half of the average
  * or more pays for himself, and what the largest drops is room for many packets.
  */
-#include "daemon/dispatcher/dispatcher.h"
+#include "daemon/dispatcher/cycle.h"
 
 #include <malloc.h>
 

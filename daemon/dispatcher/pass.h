@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "daemon/dispatcher/dispatcher.h"
+#include "daemon/dispatcher/cycle.h"
 
 /* Where items go: by the bits of channels of one group. */
 typedef struct Pass {

@@ -3,22 +3,10 @@
  * merge until every CPU has said that nothing older will come. Then the batch goes back to its reader: what subscribers
  * hold is their packets, never a reader's memory.
  */
-#include "daemon/dispatcher/dispatcher.h"
+#include "daemon/dispatcher/cycle.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-nsec_t dispatcher_min_watermark(const Dispatcher *d) {
-        nsec_t least = UINT64_MAX, window = atomic_load_explicit(&d->window, memory_order_relaxed);
-
-        for (uint32_t i = 0; i < d->n_pipes; i++)
-                if (d->watermarks[i] < least)
-                        least = d->watermarks[i];
-        if (least == UINT64_MAX)
-                return least;
-        least = least > window ? least - window : 0;
-        return least > d->unwindowed ? least : d->unwindowed;
-}
 
 static void dispatcher_give_back(Dispatcher *d, Batch *b) {
         BatchPipe *l = &d->pipes[b->slot];
@@ -31,17 +19,6 @@ static void dispatcher_give_back(Dispatcher *d, Batch *b) {
                 atomic_store_explicit(l->needs_batch, false, memory_order_relaxed);
                 mailbox_ask(l->reader, READER_ASK_BATCHES);
         }
-}
-
-uint64_t dispatcher_find_live_bits(Dispatcher *d, StreamOrder order, uint32_t group, uint64_t generation) {
-        ChannelGroup *channels = &d->groups[order][group];
-        LiveBits *known = &channels->live;
-
-        *known = (LiveBits){ .generation = generation, .n_changes = d->n_channel_changes };
-        FOR_EACH_BIT(bit, channels->bits)
-                if (channels->by_bit[bit]->since <= generation)
-                        known->bits |= 1ULL << bit;
-        return known->bits;
 }
 
 static inline void channel_count_matched(const Channel *c, const Batch *b, uint64_t n) {

@@ -3,7 +3,7 @@
  * as goes without waiting; whoever has more to get says when it can go on, the kernel for a socket that is writable, the
  * subscriber itself for a ring that has room. What may not be missed while others sleep is rung by the socket.
  */
-#include "daemon/dispatcher/dispatcher.h"
+#include "daemon/dispatcher/cycle.h"
 
 #include <errno.h>
 #include <stdlib.h>

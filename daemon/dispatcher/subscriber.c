@@ -3,7 +3,7 @@
  * ledger as its last packet (dispatcher/close.c), or dropped, when the peer is gone or broke the rules. Either way main
  * hears of it once.
  */
-#include "daemon/dispatcher/dispatcher.h"
+#include "daemon/dispatcher/cycle.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -17,94 +17,6 @@
 
 #define STREAM_MAX_REQUEST 4096 /* only `stop` and `room` may come */
 #define SOCKET_BYTES (208 << 10) /* what Linux grants anybody by default, of which it makes twice as much */
-#define TRIM_FROM ((size_t)1 << 20) /* bytes that waited for one that leaves, at which it pays to look for free memory */
-
-Subscriber *subscriber_free(Subscriber *s) {
-        if (!s)
-                return NULL;
-        sd_event_source_disable_unref(s->source);
-        frame_reader_deinit(&s->in);
-        outbox_deinit(&s->outbox);
-        shared_ring_free(s->ring);
-        for (size_t i = 0; i < s->n_packets; i++)
-                packet_unref(s->packets[i]);
-        free(s->packets);
-        free(s->handshake);
-        free(s->closing_ledger);
-        process_condition_free(s->condition);
-        peer_socket_close(s->fd);
-        free(s);
-        return NULL;
-}
-
-/* `s` NULL: of none. */
-static int dispatcher_post_word(Dispatcher *d, DispatcherNotice said) {
-        DispatcherNotice *word = malloc(sizeof(*word));
-        bool posted;
-
-        if (!word)
-                return error_origin(-ENOMEM);
-        *word = said;
-        posted = mailbox_post(&d->words, word);
-        assert(posted); /* two words for each subscriber at most, and main bounds these; one of queues; one of batch pipes */
-        return 0;
-}
-
-int dispatcher_say(Dispatcher *d, DispatcherNoticeKind kind, const Subscriber *s, const char *reason) {
-        return dispatcher_post_word(d, (DispatcherNotice){ .kind = kind, .id = s ? s->id : 0, .number = s ? s->number : 0,
-                                                         .reason = reason });
-}
-
-int dispatcher_say_silent(Dispatcher *d, uint32_t slot, nsec_t asked_at) {
-        return dispatcher_post_word(d, (DispatcherNotice){ .kind = DISPATCHER_PIPE_SILENT, .slot = slot, .at = asked_at });
-}
-
-/* What it was sent, and what it was not: each loss that was its own, by reason. */
-static void log_end(const Subscriber *s, const char *why) {
-        const uint64_t dropped = outbox_dropped(&s->outbox), lost = dropped + s->late;
-        const LogCause before = log_charge(s->cause);
-        char losses[128] = "";
-
-        if (lost > 0)
-                (void)snprintf(losses, sizeof(losses), ", %llu lost (%s %llu, %s %llu, late %llu)", (unsigned long long)lost,
-                               gap_reason_name(GAP_OUTBOX), (unsigned long long)s->outbox.dropped_items[GAP_OUTBOX],
-                               gap_reason_name(GAP_MEMORY), (unsigned long long)s->outbox.dropped_items[GAP_MEMORY],
-                               (unsigned long long)s->late);
-        log_print_with(why || lost > 0 ? LOG_NOTICE : LOG_INFO, MESSAGE_SUBSCRIPTION_ENDED,
-                       LOG_FIELDS({ "SUBSCRIBER", LOG_NUMBER(s->id) }, { "REASON", why ? "dropped" : s->close_reason },
-                                  { "SENT", LOG_NUMBER(s->outbox.sent_items) }, { "LOST", LOG_NUMBER(lost) },
-                                  { "LOST_OUTBOX", LOG_NUMBER(s->outbox.dropped_items[GAP_OUTBOX]) },
-                                  { "LOST_MEMORY", LOG_NUMBER(s->outbox.dropped_items[GAP_MEMORY]) },
-                                  { "LOST_LATE", LOG_NUMBER(s->late) }),
-                       "subscriber %llu (%s) %s: %s; %llu items sent%s", (unsigned long long)s->id, s->peer,
-                       why ? "dropped" : "ended", why ? why : s->close_reason, (unsigned long long)s->outbox.sent_items, losses);
-        (void)log_charge(before);
-}
-
-void subscriber_drop(Dispatcher *d, Subscriber *s, const char *why) {
-        size_t most = s->outbox.most_bytes;
-
-        for (Subscriber **p = &s->channel->subscribers; *p; p = &(*p)->next)
-                if (*p == s) {
-                        *p = s->next;
-                        break;
-                }
-        dispatcher_note_unflushed(d, s->channel); /* perhaps it was the last one */
-        if (s->channel->open && s->channel->open->is_reserved && subscriber_gets(s, *s->channel->side))
-                s->channel->open = packet_unref(s->channel->open); /* it is in its memory */
-        if (s->closing && !s->ended)
-                d->n_closing--;
-        if (!s->ended)
-                subscriber_forget_edges(d, s);
-        log_end(s, why);
-        outbox_deinit(&s->outbox); /* the account is gone when main has heard of this */
-        if (dispatcher_say(d, DISPATCHER_GONE, s, NULL) < 0)
-                abort(); /* main would keep its subscription for ever: better a restart */
-        subscriber_free(s);
-        packet_pool_trim(&d->packets); /* whoever stays may need less */
-        if (most >= TRIM_FROM)
-                (void)malloc_trim(0); /* free(3) gives back only what is last in its arena, which is rarely a packet */
-}
 
 static Channel *dispatcher_need_channel(Dispatcher *d, const Subscriber *s) {
         ChannelGroup *group = &d->groups[s->order][BATCH_GROUP(s->number)];
@@ -125,41 +37,6 @@ static Channel *dispatcher_need_channel(Dispatcher *d, const Subscriber *s) {
         group->bits |= BATCH_BIT(s->number);
         d->n_channels[s->order]++;
         return c;
-}
-
-int subscriber_ask_close(Dispatcher *d, Subscriber *s, const char *reason) {
-        if (s->close_asked || s->closing)
-                return 0;
-        s->close_asked = true;
-        return dispatcher_say(d, DISPATCHER_WANTS_CLOSE, s, reason);
-}
-
-/* Into the outbox, and out if nothing else waits. The subscriber may be gone afterwards. */
-int subscriber_push(Dispatcher *d, Subscriber *s, Packet *p) {
-        const uint64_t freed = s->outbox.freed_bytes;
-        int r;
-
-        if (s->ended)
-                return 0;
-        r = dispatcher_make_room(d, s, p);
-        if (r == 0)
-                r = outbox_push(&s->outbox, p);
-        if (r == 0 || r == OUTBOX_E_OVERFLOW) {
-                int told = dispatcher_tell_growth(d);
-
-                if (s->outbox.freed_bytes > freed)
-                        dispatcher_note_freed(d, s->outbox.freed_bytes - freed);
-                r = told < 0 ? told : r;
-        }
-        if (r < 0)
-                return r;
-        if (r == OUTBOX_E_OVERFLOW && s->overflow != OVERFLOW_DISCONNECT) {
-                subscriber_drop(d, s, "it does not read descriptions that must not be dropped");
-                return 0;
-        }
-        if (r == OUTBOX_E_OVERFLOW)
-                r = subscriber_ask_close(d, s, "overflow"); /* what is dropped meanwhile is in its last gap */
-        return r < 0 ? r : subscriber_send(d, s);
 }
 
 static int subscriber_handle(Dispatcher *d, Subscriber *s, const uint8_t *bytes, size_t length) {

@@ -5,7 +5,7 @@
  * There are two tables: what holds for an item that the merge releases is not yet true when it is taken in, and what
  * comes as it comes cannot wait for the merge. Each is led through the same notes, in the order of its own streams.
  */
-#include "daemon/dispatcher/dispatcher.h"
+#include "daemon/dispatcher/cycle.h"
 
 #include <errno.h>
 

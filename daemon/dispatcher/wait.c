@@ -10,7 +10,7 @@
  * - It goes along: its reader wakes at every tick and says how far it is, as long as it was waited for lately.
  * - It is asked, which wakes its reader and then the dispatcher again.
  */
-#include "daemon/dispatcher/dispatcher.h"
+#include "daemon/dispatcher/cycle.h"
 
 #include <sched.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * Several subscribers have a pool of buffers in common (stream/buffer-pool.h): items are written into one of these, and each
  * subscriber is told where. Who is too far behind for that gets a copy; the others have what buffers he does not hold.
  */
-#include "daemon/dispatcher/dispatcher.h"
+#include "daemon/dispatcher/cycle.h"
 
 /* That of two of its subscribers, or more. */
 static BufferPool *channel_pool(const Channel *c) {

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "daemon/dispatcher/dispatcher.h"
+#include "daemon/dispatcher/cycle.h"
 #include "daemon/encode/item.h"
 #include "daemon/reader/reader.h"
 #include "tests/bench/peer.h"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/dispatcher/dispatcher.h"
+#include "daemon/dispatcher/cycle.h"
 
 #define N_PIPES 2
 #define EVENT 7

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/dispatcher/dispatcher.h"
+#include "daemon/dispatcher/cycle.h"
 
 #define N_PIPES 2
 #define N_PEERS 3

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "daemon/dispatcher/ask.h"
+#include "daemon/dispatcher/cycle.h"
 
 #define PATIENCE (20 * NSEC_PER_SEC)
 #define MANY 100 /* batches: more than fit into a turn */

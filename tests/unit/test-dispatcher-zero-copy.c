@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "daemon/dispatcher/dispatcher.h"
+#include "daemon/dispatcher/cycle.h"
 
 #define ITEM_SIZE ((size_t)8 << 10)
 #define QUEUE_BYTES (4 * ITEM_SIZE)

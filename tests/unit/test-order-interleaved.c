@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#include "daemon/dispatcher/dispatcher.h"
+#include "daemon/dispatcher/cycle.h"
 #include "tests/unit/reader-checks.h"
 
 #define CLOCK_OF_TEST CLOCK_BOOTTIME /* that of the samples; the monotonic one shows the same */
