@@ -8,7 +8,7 @@
  * place), so the next record is not the oldest. Every record's time is looked at once: the least of each chunk is
  * kept, and only the chunk that is being read is looked at again.
  */
-#include "daemon/reader/reader.h"
+#include "daemon/reader/cycle.h"
 
 #include <linux/perf_event.h>
 #include <string.h>

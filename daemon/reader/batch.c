@@ -14,7 +14,7 @@
  * all that is in the ring, and they are freed when they come back. Where these are used up too, because mails come faster than
  * they come back, it stops giving room back to the kernel (reader/drain.c).
  */
-#include "daemon/reader/reader.h"
+#include "daemon/reader/cycle.h"
 
 #define AHEAD 16 /* records that are looked at behind the end of a full batch */
 #define ALONG_MAX 512 /* entries that may go along */

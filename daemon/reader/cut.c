@@ -11,7 +11,7 @@
  * an interrupt writes something while their counts are read. Then only those are read again of which a record came: a count
  * holds at any place between which and its own nothing of its event was read. So the second pass has few, the third fewer.
  */
-#include "daemon/reader/reader.h"
+#include "daemon/reader/cycle.h"
 
 #include "daemon/kernel/event/open.h"
 

@@ -10,7 +10,7 @@
  * An event that read(2) itself sets off is never found quiet. Of its fds only the losses are known then, which is all that
  * is needed as long as each occurrence has its record; the ledger works out the rest by what was read.
  */
-#include "daemon/reader/reader.h"
+#include "daemon/reader/cycle.h"
 
 #include "daemon/kernel/event/open.h"
 

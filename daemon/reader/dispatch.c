@@ -7,7 +7,7 @@
  * time of the CPU on which the traced program runs. It is bounded: more batches wake the dispatcher before the drain is over, and
  * after a cycle of more than CYCLE_MOST, as many subscribers make them, the dispatcher has all cycles for NO_ASSIST_FOR.
  */
-#include "daemon/reader/reader.h"
+#include "daemon/reader/cycle.h"
 
 #define BATCHES_MOST 8 /* a tick of 1.5 M samples a second; half a MiB, of which a second cache has one */
 #define CYCLE_MOST (250 * NSEC_PER_USEC)

@@ -10,7 +10,7 @@
  * a full ring has an end that stands still. What is lost for it, where so much happens that all batches are away, the kernel
  * counts.
  */
-#include "daemon/reader/reader.h"
+#include "daemon/reader/cycle.h"
 
 #include <string.h>
 

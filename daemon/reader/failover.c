@@ -12,7 +12,7 @@
  * between two cycles of its loop. So what was done in a cycle was done on the ring's CPU if its thread is there afterwards; and a
  * clock that was read before its thread was seen there is older than whatever was under way there.
  */
-#include "daemon/reader/reader.h"
+#include "daemon/reader/cycle.h"
 
 #include "daemon/base/log.h"
 #include "daemon/kernel/task/tasks.h"

@@ -6,7 +6,7 @@
  * sample needs are farther away than a whole sample takes: so first the processor is told where the streams of all of
  * them lie, then what these name, and while the first one is written, the others' lines are on their way.
  */
-#include "daemon/reader/reader.h"
+#include "daemon/reader/cycle.h"
 
 #include <string.h>
 

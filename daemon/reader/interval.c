@@ -4,7 +4,7 @@
  *
  * What is sent are the counts since the event was added, not differences: an item that was lost costs nothing but itself.
  */
-#include "daemon/reader/reader.h"
+#include "daemon/reader/cycle.h"
 
 #include <linux/perf_event.h>
 #include <string.h>

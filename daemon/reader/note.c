@@ -6,7 +6,7 @@
  * Moves between cgroups have no record of their own; a tracepoint says them, opened by main for nobody else
  * (supervisor/readers/tasks.c) and known by its stream id.
  */
-#include "daemon/reader/reader.h"
+#include "daemon/reader/cycle.h"
 
 #include <stdio.h>
 #include <string.h>

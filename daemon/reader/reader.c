@@ -14,7 +14,7 @@
  * which the merge waits, with nothing to say itself, ticks along as long as that lasts, which costs half of being asked
  * each time.
  */
-#include "daemon/reader/reader.h"
+#include "daemon/reader/cycle.h"
 
 #include <poll.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
  * later is late, and counted so); and that a place of the ring is between two occurrences only when nothing came for a
  * guard. Where something always comes, that place is not found, and the ledger does not call the row exact.
  */
-#include "daemon/reader/reader.h"
+#include "daemon/reader/cycle.h"
 
 #include <sched.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * The carriers change over in one step on their own CPU: only what interrupts or preempts this thread between the two
  * system calls can write a side record into both.
  */
-#include "daemon/reader/reader.h"
+#include "daemon/reader/cycle.h"
 
 #include "daemon/kernel/event/open.h"
 

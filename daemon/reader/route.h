@@ -4,7 +4,7 @@
 #pragma once
 
 #include "daemon/encode/item-fixed.h"
-#include "daemon/reader/reader.h"
+#include "daemon/reader/cycle.h"
 #include "daemon/route/match-program.h"
 
 /* more: BATCH_MORE, or 0 for the first item of a sample. */

@@ -6,7 +6,7 @@
 
 #include "daemon/decode/record-base.h"
 #include "daemon/encode/item-template.h"
-#include "daemon/reader/reader.h"
+#include "daemon/reader/cycle.h"
 #include "daemon/route/match-program.h"
 
 #define RUN_ITEMS 8 /* encodings of one sample; with more there are no runs */

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "daemon/base/thread.h"
-#include "daemon/reader/reader.h"
+#include "daemon/reader/cycle.h"
 
 typedef struct StallMonitor {
         Thread thread;

@@ -2,7 +2,7 @@
  * Any record: samples that are not taken in place (reader/drain.c), and what the kernel says beside them. One that does
  * not fit leaves something behind in the batch, which the caller takes back.
  */
-#include "daemon/reader/reader.h"
+#include "daemon/reader/cycle.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
  * outside gets the time of the sample of a software event, or of the item, before it: a ring has the order of occurrence. It is
  * never older than that watermark, so that it does not come late. A clock that differs by less than a drain is not noticed.
  */
-#include "daemon/reader/reader.h"
+#include "daemon/reader/cycle.h"
 
 #include "daemon/base/log.h"
 #include "daemon/encode/item.h"

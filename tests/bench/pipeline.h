@@ -6,7 +6,7 @@
 
 #include "daemon/dispatcher/cycle.h"
 #include "daemon/encode/item.h"
-#include "daemon/reader/reader.h"
+#include "daemon/reader/cycle.h"
 #include "tests/bench/peer.h"
 #include "tests/bench/played-ring.h"
 #include "tests/bench/stopwatch.h"

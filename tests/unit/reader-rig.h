@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "daemon/encode/item.h"
-#include "daemon/reader/reader.h"
+#include "daemon/reader/cycle.h"
 #include "daemon/route/match.h"
 
 enum {

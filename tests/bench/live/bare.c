@@ -19,7 +19,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/thread.h"
-#include "daemon/reader/reader.h"
+#include "daemon/reader/cycle.h"
 #include "daemon/supervisor/supervisor.h"
 
 #define EVENT "/sys/kernel/tracing/events/raw_syscalls/sys_enter/id"
