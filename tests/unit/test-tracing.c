@@ -145,6 +145,15 @@ static void test_lines(void **state) {
         check_no_match("sched_switch", "no tracepoint sched:sched_switch");
 }
 
+/* A probe that a perfd has defined for itself is meant by no glob that does not say so; a group that only looks alike is one. */
+static void test_probes_of_perfds(void **state) {
+        write_file("available_events", "perfd_00012f5c3a7d91e0:p12_vfs_read\nsched:sched_switch\nperfd_mine:hit\n"
+                                       "perfd_00012f5c3a7d91e00:hit\nperfd_00012F5C3A7D91E0:hit\n");
+        check_match("*", "*", "perfd_00012F5C3A7D91E0:hit perfd_00012f5c3a7d91e00:hit perfd_mine:hit sched:sched_switch");
+        check_match("perfd_0*", "p*", "perfd_00012f5c3a7d91e0:p12_vfs_read");
+        write_file("available_events", "");
+}
+
 static const struct {
         int error;
         Refusal refusal;
@@ -240,6 +249,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_folders),
                 cmocka_unit_test(test_lines),
+                cmocka_unit_test(test_probes_of_perfds),
                 cmocka_unit_test(test_unreadable_list),
                 cmocka_unit_test(test_unreadable_format),
                 cmocka_unit_test(test_gone_format),

@@ -10,6 +10,7 @@
 #include "daemon/kernel/probe/dynamic.h"
 #include "daemon/kernel/probe/probe.h"
 #include "daemon/kernel/task/tasks.h"
+#include "daemon/kernel/tracefs/tracing.h"
 #include "daemon/kernel/host/whole-file.h"
 
 #include <ctype.h>
@@ -20,8 +21,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define PREFIX "perfd_"
-#define N_DIGITS 16
 #define PID_MASK ((UINT32_C(1) << 22) - 1)
 #define START_MASK ((UINT32_C(1) << 26) - 1)
 
@@ -137,15 +136,15 @@ bool probe_owner_lives(const ProbeOwner *o, const ProbeOwner *self) {
 void probe_owner_group(const ProbeOwner *o, char ret[static PROBE_GROUP_SIZE]) {
         uint64_t bits = (uint64_t)o->spaces << 48 | (uint64_t)(o->start & START_MASK) << 22 | (o->pid & PID_MASK);
 
-        (void)snprintf(ret, PROBE_GROUP_SIZE, PREFIX "%016" PRIx64, bits);
+        (void)snprintf(ret, PROBE_GROUP_SIZE, PROBE_PREFIX "%016" PRIx64, bits);
 }
 
 bool probe_owner_parse(const char *group, size_t n, ProbeOwner *ret) {
         uint64_t bits = 0;
 
-        if (n != strlen(PREFIX) + N_DIGITS || memcmp(group, PREFIX, strlen(PREFIX)) != 0)
+        if (n != strlen(PROBE_PREFIX) + PROBE_DIGITS || memcmp(group, PROBE_PREFIX, strlen(PROBE_PREFIX)) != 0)
                 return false;
-        for (size_t i = strlen(PREFIX); i < n; i++) {
+        for (size_t i = strlen(PROBE_PREFIX); i < n; i++) {
                 static const char digits[] = "0123456789abcdef";
                 const char *digit = memchr(digits, group[i], strlen(digits));
 

@@ -22,6 +22,8 @@
 #include <linux/magic.h>
 #include <tracefs.h>
 
+#define FORMAT_TRIES 16 /* of one that goes while it is read */
+
 static bool is_mounted(const char *path) {
         struct statfs s;
 
@@ -152,7 +154,24 @@ static int names_add_group(Names *l, const char *root, const char *group, const 
         return r;
 }
 
-static int names_add_folders(Names *l, const Tracing *t, const Pattern *group_glob, const Pattern *name_glob, Explanation *e) {
+/*
+ * The groups that a glob means. It means no probes that a perfd has defined for itself (kernel/probe/names.h), unless it says so:
+ * whoever opens one puts a breakpoint into programs for an event of somebody else, who cannot take it away meanwhile.
+ */
+typedef struct GroupGlob {
+        const Pattern *pattern;
+        bool has_probes; /* also those of perfds */
+} GroupGlob;
+
+static bool group_is_meant(const GroupGlob *g, const char *group) {
+        if (!g->has_probes && strncmp(group, PROBE_PREFIX, strlen(PROBE_PREFIX)) == 0 &&
+            strspn(group + strlen(PROBE_PREFIX), "0123456789abcdef") == PROBE_DIGITS &&
+            strlen(group) == strlen(PROBE_PREFIX) + PROBE_DIGITS)
+                return false;
+        return glob_match(g->pattern, group);
+}
+
+static int names_add_folders(Names *l, const Tracing *t, const GroupGlob *group_glob, const Pattern *name_glob, Explanation *e) {
         char **groups;
         int r = 0;
 
@@ -161,7 +180,7 @@ static int names_add_folders(Names *l, const Tracing *t, const Pattern *group_gl
         if (!groups && errno != 0)
                 return explain_unreadable(t->root, errno, e);
         for (char **group = groups; group && *group && r == 0; group++)
-                if (strcmp(*group, "ftrace") != 0 && glob_match(group_glob, *group)) {
+                if (strcmp(*group, "ftrace") != 0 && group_is_meant(group_glob, *group)) {
                         r = checkpoint(e);
                         if (r == 0)
                                 r = names_add_group(l, t->root, *group, name_glob, e);
@@ -190,7 +209,7 @@ static void names_sort(Names *l) {
 }
 
 /* GROUP:NAME in each line. */
-static int names_add_lines(Names *l, char *text, const Pattern *group_glob, const Pattern *name_glob, Explanation *e) {
+static int names_add_lines(Names *l, char *text, const GroupGlob *group_glob, const Pattern *name_glob, Explanation *e) {
         char *rest = text, *line;
         int r = 0;
 
@@ -200,7 +219,7 @@ static int names_add_lines(Names *l, char *text, const Pattern *group_glob, cons
                 if (!name)
                         continue;
                 *name++ = '\0';
-                if (glob_match(group_glob, line) && glob_match(name_glob, name))
+                if (group_is_meant(group_glob, line) && glob_match(name_glob, name))
                         r = names_add(l, line, name);
                 if (r == 0)
                         r = checkpoint(e);
@@ -216,6 +235,7 @@ static int tracing_list(const Tracing *t, const char *group_glob, const char *na
         _cleanup_free_ char *path = NULL, *text = NULL;
         _cleanup_(pattern_freep) Pattern *group_pattern = NULL, *name_pattern = NULL;
         Names l = { .names = NULL };
+        GroupGlob groups;
         size_t length;
         int r;
 
@@ -224,15 +244,16 @@ static int tracing_list(const Tracing *t, const char *group_glob, const char *na
                 r = glob_compile(name_glob, &name_pattern, e);
         if (r != 0)
                 return r;
+        groups = (GroupGlob){ group_pattern, strncmp(group_glob, PROBE_PREFIX, strlen(PROBE_PREFIX)) == 0 };
         if (asprintf(&path, "%s/available_events", t->root) < 0)
                 return error_origin(-ENOMEM);
         r = whole_file_read(path, &text, &length);
         if (r < 0 && r != -ENOENT)
                 return explain_unreadable(path, -r, e);
         if (r < 0)
-                r = names_add_folders(&l, t, group_pattern, name_pattern, e);
+                r = names_add_folders(&l, t, &groups, name_pattern, e);
         else
-                r = names_add_lines(&l, text, group_pattern, name_pattern, e);
+                r = names_add_lines(&l, text, &groups, name_pattern, e);
         if (r != 0) {
                 tracing_names_free(l.names);
                 return r;
@@ -280,6 +301,20 @@ static int name_strings(const Tracing *t, Plan *p) {
         return r == 0 ? printk_strings_add(p, text) : 0;
 }
 
+/* A probe that is taken away and made anew meanwhile is read anew. -ENOENT: there is none. */
+static int read_format(const char *path, char **ret_text, size_t *ret_length) {
+        int r = -ENOENT;
+
+        for (int i = 0; i < FORMAT_TRIES; i++) {
+                r = read_file(path, ret_text, ret_length);
+                if (r != -ENODEV && r != -EIO)
+                        return r;
+                if (faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) < 0 && errno == ENOENT)
+                        return error_origin(-ENOENT);
+        }
+        return r;
+}
+
 int tracing_load(const Tracing *t, const char *group, const char *name, Plan **ret, Explanation *e) {
         _cleanup_free_ char *path = NULL, *text = NULL;
         _cleanup_(plan_unrefp) Plan *p = NULL;
@@ -296,9 +331,7 @@ int tracing_load(const Tracing *t, const char *group, const char *name, Plan **r
                 return r;
         if (asprintf(&path, "%s/events/%s/%s/format", t->root, group, name) < 0)
                 return error_origin(-ENOMEM);
-        r = read_file(path, &text, &length);
-        if ((r == -ENODEV || r == -EIO) && faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) < 0 && errno == ENOENT)
-                r = -ENOENT; /* it went in the middle of that */
+        r = read_format(path, &text, &length);
         if (r == -ENOENT)
                 return tracing_refuse_unknown(t, group, name, e);
         if (r < 0)

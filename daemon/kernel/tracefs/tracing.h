@@ -15,6 +15,9 @@ typedef struct Tracing {
         char *missing; /* why there was no tracefs there when it was opened; NULL: there was */
 } Tracing;
 
+#define PROBE_PREFIX "perfd_" /* of the groups of probes that perfds define, with so many hexadecimal digits behind it */
+#define PROBE_DIGITS 16
+
 #define TRACING_NULL ((Tracing){ .root = NULL })
 
 /*
@@ -37,7 +40,8 @@ void tracing_close(Tracing *t);
 int tracing_load(const Tracing *t, const char *group, const char *name, Plan **ret, Explanation *e);
 
 /*
- * All tracepoints that match both globs, sorted: "group:name", NULL-terminated, owned by the caller with all strings.
+ * All tracepoints that match both globs, sorted: "group:name", NULL-terminated, owned by the caller with all strings. Without the
+ * probes of perfds, unless the first glob begins with PROBE_PREFIX.
  * REFUSED_NOT_FOUND if none does.
  */
 int tracing_match(const Tracing *t, const char *group_glob, const char *name_glob, char ***ret_names, size_t *ret_n,
