@@ -81,7 +81,7 @@ static int stamp(Reading *r, const char *path, const struct stat *st) {
 static struct timespec a_tick_ago(void) {
         struct timespec now;
 
-        (void)clock_gettime(CLOCK_REALTIME, &now); /* what files are stamped with; it cannot fail with this clock */
+        (void)clock_gettime(CLOCK_REALTIME_COARSE, &now); /* what files are stamped with: it stands still while ticks are late */
         if (now.tv_nsec < (long)TICK_NSEC)
                 now = (struct timespec){ .tv_sec = now.tv_sec - 1, .tv_nsec = now.tv_nsec + (long)NSEC_PER_SEC };
         now.tv_nsec -= (long)TICK_NSEC;
