@@ -17,7 +17,9 @@ bool reader_may_execute(Reader *r);
 nsec_t reader_cpu_time(const Reader *r);
 /* The backup, which was told to stop, with the lock: the thread, which cannot run on its CPU to be told, may end on this one. */
 void reader_let_end(const Reader *r);
-/* reader/reader.c: the loop, for the thread and its backup, with the lock, which it releases at the end. Negative: fatal. */
+/* reader/reader.c: from one sleep to the next; or by a test that has no thread. Negative: fatal. */
+int reader_read(Reader *r, bool *ret_is_starved);
+/* The loop, for the thread and its backup, with the lock, which it releases at the end. Negative: fatal. */
 int reader_loop(Reader *r, bool as_backup);
 void reader_set_priority(const Reader *r);
 /* A reader that cannot go on. */

@@ -368,8 +368,7 @@ static bool reader_sleep(Reader *r, bool starved, bool as_backup) {
         return true;
 }
 
-/* From one sleep to the next. Negative: fatal. */
-static int reader_read(Reader *r, bool *ret_is_starved) {
+int reader_read(Reader *r, bool *ret_is_starved) {
         uint64_t before = counter_get(&r->counters.records);
         bool along;
         int error;
