@@ -108,7 +108,7 @@ static void dispatcher_keep_along(Dispatcher *d, nsec_t tick, nsec_t now) {
                 return;
         d->released_then = d->released;
         for (uint32_t i = 0; i < d->n_pipes; i++) {
-                _Atomic(nsec_t) *until = d->pipes[i].along_until;
+                _Atomic(nsec_t) *until = d->pipes[i].reports_until;
                 nsec_t then = until ? atomic_load_explicit(until, memory_order_relaxed) : 0;
 
                 if (then > now && then < now + (ALONG_TICKS - 1) * tick && i != d->here)
@@ -123,7 +123,7 @@ static void dispatcher_keep_along(Dispatcher *d, nsec_t tick, nsec_t now) {
 static bool dispatcher_will_speak(const Dispatcher *d, uint32_t i, nsec_t tick, nsec_t there, nsec_t now) {
         const BatchPipe *l = &d->pipes[i];
 
-        if (atomic_load_explicit(l->along_until, memory_order_relaxed) > now)
+        if (atomic_load_explicit(l->reports_until, memory_order_relaxed) > now)
                 return true;
         if (d->watermarks[i] == d->progress[i].seen)
                 return d->idle && there < d->watermarks[i] + tick / TICK_SHARE;
@@ -195,7 +195,7 @@ static nsec_t dispatcher_ask_pipe(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t
         wait = dispatcher_put_off(d, i, tick, now);
         if (wait > 0)
                 return wait;
-        atomic_store_explicit(d->pipes[i].along_until, now + dispatcher_take_along(d, h, tick) * tick, memory_order_relaxed);
+        atomic_store_explicit(d->pipes[i].reports_until, now + dispatcher_take_along(d, h, tick) * tick, memory_order_relaxed);
         h->is_asked = true;
         h->n_silent = 0;
         h->asked_at = h->silent_at = now;

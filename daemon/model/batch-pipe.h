@@ -25,13 +25,13 @@ typedef struct BatchPipe {
         Queue *free;           /* and back */
         /*
          * `needs_batch` has fences on both sides (reader_take_batch(), dispatcher_give_back()), as the doorbell has: the reader finds the
-         * batch, or is asked. It is cleared before the ask, so a reader that wants more sets it again behind that. `along_until`
+         * batch, or is asked. It is cleared before the ask, so a reader that wants more sets it again behind that. `reports_until`
          * stands alone, and who is asked sees it.
          */
         atomic_bool *needs_batch; /* the reader waits for one that comes back: ask READER_ASK_BATCHES */
         Mailbox *reader;
         RingView *view; /* of its ring, NULL: there is none */
         uint32_t cpu;
-        _Atomic(nsec_t) *along_until; /* CLOCK_MONOTONIC: until then it says at each tick how far it is; the dispatcher's */
+        _Atomic(nsec_t) *reports_until; /* CLOCK_MONOTONIC: until then it says at each tick how far it is; the dispatcher's */
         uint64_t guard; /* ns: its watermarks are so much older than the moment at which it says them */
 } BatchPipe;

@@ -73,7 +73,7 @@ int reader_init(Reader *r, size_t pool) {
         r->next_look = 0;
         r->has_read_early = false;
         r->is_asked = false;
-        r->along_until = 0;
+        r->reports_until = 0;
         r->view = RING_VIEW_NULL;
         if ((error = mailbox_init(&r->mailbox, MAILS)) < 0 ||
             (error = queue_init(&r->full, n_batches + READER_MORE_BATCHES)) < 0 ||
@@ -280,7 +280,7 @@ static bool reader_is_read_due(const Reader *r) {
 
 /* Somebody waits for what this CPU says, records or not. */
 static bool reader_goes_along(const Reader *r) {
-        nsec_t until = atomic_load_explicit(&r->along_until, memory_order_relaxed);
+        nsec_t until = atomic_load_explicit(&r->reports_until, memory_order_relaxed);
 
         return until > 0 && r->snapshot->active && clock_now(CLOCK_MONOTONIC) < until;
 }

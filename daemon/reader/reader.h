@@ -133,7 +133,7 @@ typedef struct Reader {
         Mailbox mailbox;  /* mails from main, asks from any */
         Queue full, free; /* batches to the dispatcher and back */
         RingView view; /* open while the thread runs on its CPU, and has one ring */
-        _Atomic(nsec_t) along_until; /* CLOCK_MONOTONIC, the dispatcher's: its watermark is waited for at every tick until then */
+        _Atomic(nsec_t) reports_until; /* CLOCK_MONOTONIC, the dispatcher's: its watermark is waited for at every tick until then */
         atomic_bool needs_batch; /* waits for a free batch: the dispatcher is to ask READER_ASK_BATCHES */
         _Atomic(uint64_t) acknowledged;
         atomic_bool is_abandoned;
@@ -211,7 +211,7 @@ void reader_deinit(Reader *r);
 /* What the dispatcher sees of it. */
 static inline BatchPipe reader_pipe(Reader *r) {
         return (BatchPipe){ .full = &r->full, .free = &r->free, .needs_batch = &r->needs_batch, .reader = &r->mailbox,
-                       .view = &r->view, .cpu = r->cpu, .along_until = &r->along_until };
+                       .view = &r->view, .cpu = r->cpu, .reports_until = &r->reports_until };
 }
 
 /* Main: posts a mail whose memory moves. */

@@ -45,7 +45,7 @@ typedef struct Rig {
         Queue full[N_PIPES], free[N_PIPES];
         atomic_bool needs_batch[N_PIPES];
         Mailbox readers[N_PIPES];
-        _Atomic(nsec_t) along_until[N_PIPES];
+        _Atomic(nsec_t) reports_until[N_PIPES];
         BatchPipe pipes[N_PIPES];
         Dispatcher dispatcher;
         Peer peers[N_PEERS];
@@ -124,7 +124,7 @@ static void rig_init(Rig *r, unsigned seed) {
                 assert_int_equal(queue_init(&r->free[i], 8), 0);
                 assert_int_equal(mailbox_init(&r->readers[i], 2), 0);
                 r->pipes[i] = (BatchPipe){ .full = &r->full[i], .free = &r->free[i], .needs_batch = &r->needs_batch[i],
-                                      .reader = &r->readers[i], .along_until = &r->along_until[i] };
+                                      .reader = &r->readers[i], .reports_until = &r->reports_until[i] };
         }
         r->dispatcher = (Dispatcher){ .clock = CLOCK_MONOTONIC };
         assert_int_equal(dispatcher_init(&r->dispatcher, r->pipes, N_PIPES, N_PEERS), 0);

@@ -36,7 +36,7 @@ typedef struct Desk {
         Queue full, free;
         atomic_bool needs_batch;
         Mailbox reader;
-        _Atomic(nsec_t) along_until;
+        _Atomic(nsec_t) reports_until;
         BatchPipe pipe;
 } Desk;
 
@@ -46,7 +46,7 @@ static void desk_init(Desk *desk) {
         assert_int_equal(queue_init(&desk->free, MANY), 0);
         assert_int_equal(mailbox_init(&desk->reader, 4), 0);
         desk->pipe = (BatchPipe){ .full = &desk->full, .free = &desk->free, .needs_batch = &desk->needs_batch, .reader = &desk->reader,
-                             .along_until = &desk->along_until };
+                             .reports_until = &desk->reports_until };
         assert_int_equal(dispatcher_init(&desk->dispatcher, &desk->pipe, 1, 4), 0);
         assert_int_equal(dispatcher_start(&desk->dispatcher), 0);
 }

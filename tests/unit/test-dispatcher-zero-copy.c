@@ -46,7 +46,7 @@ typedef struct Rig {
         Queue full, free;
         atomic_bool needs_batch;
         Mailbox reader;
-        _Atomic(nsec_t) along_until;
+        _Atomic(nsec_t) reports_until;
         BatchPipe pipe;
         Dispatcher dispatcher;
         Subscriber *subscriber;
@@ -75,7 +75,7 @@ static void rig_init(Rig *r, Overflow overflow) {
         assert_int_equal(queue_init(&r->free, 8), 0);
         assert_int_equal(mailbox_init(&r->reader, 2), 0);
         r->pipe = (BatchPipe){ .full = &r->full, .free = &r->free, .needs_batch = &r->needs_batch, .reader = &r->reader,
-                          .along_until = &r->along_until };
+                          .reports_until = &r->reports_until };
         r->dispatcher = (Dispatcher){ .clock = CLOCK_MONOTONIC };
         assert_int_equal(dispatcher_init(&r->dispatcher, &r->pipe, 1, 1), 0);
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);

@@ -4,56 +4,39 @@
 #include <stdio.h>
 
 #include "daemon/base/log.h"
+#include "daemon/base/text-line.h"
 
 #define NAMES_MAX 4
 
-typedef struct Line {
-        char *text;
-        size_t size, used;
-} Line;
-
-static void add(Line *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void add(Line *l, const char *format, ...) {
-        va_list ap;
-        int n;
-
-        if (l->used + 1 >= l->size)
-                return;
-        va_start(ap, format);
-        n = vsnprintf(l->text + l->used, l->size - l->used, format, ap);
-        va_end(ap);
-        l->used = n < 0 ? l->used : l->used + (size_t)n < l->size ? l->used + (size_t)n : l->size - 1;
-}
-
 /* An id of 0 is that of an event that was pending. */
-static void add_refs(Line *l, Perfd__V1__EventRef *const *refs, size_t n) {
+static void add_refs(TextLine *l, Perfd__V1__EventRef *const *refs, size_t n) {
         for (size_t i = 0; i < n && i < NAMES_MAX; i++) {
-                add(l, "%s%.100s", i > 0 ? ", " : "", refs[i]->name);
+                text_line_add(l, "%s%.100s", i > 0 ? ", " : "", refs[i]->name);
                 if (refs[i]->id > 0)
-                        add(l, " (id %u)", refs[i]->id);
+                        text_line_add(l, " (id %u)", refs[i]->id);
         }
         if (n > NAMES_MAX)
-                add(l, " and %zu more", n - NAMES_MAX);
+                text_line_add(l, " and %zu more", n - NAMES_MAX);
 }
 
-static void add_rate(Line *l, const Perfd__V1__SetPeriodRequest *q) {
+static void add_rate(TextLine *l, const Perfd__V1__SetPeriodRequest *q) {
         if (q->frequency > 0)
-                add(l, "%.100s, frequency %llu Hz", q->name, (unsigned long long)q->frequency);
+                text_line_add(l, "%.100s, frequency %llu Hz", q->name, (unsigned long long)q->frequency);
         else
-                add(l, "%.100s, period %llu", q->name, (unsigned long long)q->period);
+                text_line_add(l, "%.100s, period %llu", q->name, (unsigned long long)q->period);
 }
 
-static void add_filter(Line *l, const Perfd__V1__SetFilterRequest *q) {
+static void add_filter(TextLine *l, const Perfd__V1__SetFilterRequest *q) {
         if (q->filter && *q->filter)
-                add(l, "%.100s, filter '%.200s'", q->name, q->filter);
+                text_line_add(l, "%.100s, filter '%.200s'", q->name, q->filter);
         else
-                add(l, "%.100s, no filter", q->name);
+                text_line_add(l, "%.100s, no filter", q->name);
 }
 
 /* A switch over what changes something. */
 void request_outcome(const RequestContext *a, char *text, size_t size) {
         const Perfd__V1__ReloadReply *reloaded = a->response->reloaded;
-        Line l = { .text = text, .size = size };
+        TextLine l = { .text = text, .size = size };
 
         text[0] = '\0';
         switch (a->request->body_case) {
@@ -73,20 +56,20 @@ void request_outcome(const RequestContext *a, char *text, size_t size) {
                 break;
         case PERFD__V1__REQUEST__BODY_APPLY:
         case PERFD__V1__REQUEST__BODY_RELOAD:
-                add(&l, "added %u, removed %u, changed %u, kept %u, pending %u", reloaded->added, reloaded->removed,
+                text_line_add(&l, "added %u, removed %u, changed %u, kept %u, pending %u", reloaded->added, reloaded->removed,
                     reloaded->changed, reloaded->kept, reloaded->pending);
                 if (reloaded->ring_size > 0)
-                        add(&l, ", rings of %llu KiB", (unsigned long long)(reloaded->ring_size / 1024));
+                        text_line_add(&l, ", rings of %llu KiB", (unsigned long long)(reloaded->ring_size / 1024));
                 break;
         default:
-                add(&l, "done");
+                text_line_add(&l, "done");
         }
 }
 
 void request_events(const RequestContext *a, char *text, size_t size) {
         const Perfd__V1__Response *response = a->response;
         Perfd__V1__EventRef *const *refs = NULL;
-        Line l = { .text = text, .size = size };
+        TextLine l = { .text = text, .size = size };
         size_t n = 0;
 
         text[0] = '\0';
@@ -97,9 +80,9 @@ void request_events(const RequestContext *a, char *text, size_t size) {
                 refs = response->selected->events;
                 n = response->selected->n_events;
         } else if (a->request->body_case == PERFD__V1__REQUEST__BODY_SET_FILTER)
-                add(&l, "%s", a->request->set_filter->name);
+                text_line_add(&l, "%s", a->request->set_filter->name);
         else if (a->request->body_case == PERFD__V1__REQUEST__BODY_SET_PERIOD)
-                add(&l, "%s", a->request->set_period->name);
+                text_line_add(&l, "%s", a->request->set_period->name);
         for (size_t i = 0; i < n; i++)
-                add(&l, "%s%s", i > 0 ? ", " : "", refs[i]->name);
+                text_line_add(&l, "%s%s", i > 0 ? ", " : "", refs[i]->name);
 }

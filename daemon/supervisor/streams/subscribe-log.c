@@ -1,55 +1,37 @@
 /* Who subscribed to what, for the log: names, as many as fit, and the condition. */
 #include "daemon/supervisor/streams/subscribe.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "daemon/base/log.h"
+#include "daemon/base/text-line.h"
 
 #define NAMES_MAX 4
 
-typedef struct Line {
-        char *text;
-        size_t size, used;
-} Line;
-
-static void add(Line *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void add(Line *l, const char *format, ...) {
-        va_list ap;
-        int n;
-
-        if (l->used + 1 >= l->size)
-                return;
-        va_start(ap, format);
-        n = vsnprintf(l->text + l->used, l->size - l->used, format, ap);
-        va_end(ap);
-        l->used = n < 0 ? l->used : l->used + (size_t)n < l->size ? l->used + (size_t)n : l->size - 1;
-}
-
 static void subscription_events(const Perfd__V1__SubscribeRequest *q, char *text, size_t size) {
-        Line l = { .text = text, .size = size };
+        TextLine l = { .text = text, .size = size };
 
         text[0] = '\0';
         for (size_t i = 0; i < q->n_events; i++)
-                add(&l, "%s%s", i > 0 ? ", " : "", q->events[i]);
+                text_line_add(&l, "%s%s", i > 0 ? ", " : "", q->events[i]);
         if (q->n_events == 0)
-                add(&l, "*");
+                text_line_add(&l, "*");
 }
 
 static void subscription_outline(const Perfd__V1__SubscribeRequest *q, char *text, size_t size) {
-        Line l = { .text = text, .size = size };
+        TextLine l = { .text = text, .size = size };
 
         text[0] = '\0';
         for (size_t i = 0; i < q->n_events && i < NAMES_MAX; i++)
-                add(&l, "%s%.100s", i > 0 ? ", " : "", q->events[i]);
+                text_line_add(&l, "%s%.100s", i > 0 ? ", " : "", q->events[i]);
         if (q->n_events > NAMES_MAX)
-                add(&l, " and %zu more", q->n_events - NAMES_MAX);
+                text_line_add(&l, " and %zu more", q->n_events - NAMES_MAX);
         if (q->n_events == 0)
-                add(&l, "all events");
+                text_line_add(&l, "all events");
         if (*q->where)
-                add(&l, ", where '%.200s'", q->where);
+                text_line_add(&l, ", where '%.200s'", q->where);
         if (q->order == PERFD__V1__ORDER__ORDER_CPU)
-                add(&l, ", by CPU");
+                text_line_add(&l, ", by CPU");
 }
 
 void log_subscribed(uint64_t id, const char *peer, const Perfd__V1__SubscribeRequest *q) {
