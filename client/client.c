@@ -12,6 +12,7 @@ perfd_client *perfd_client_new(const char *program) {
         if (!c)
                 return NULL;
         c->fd = c->timeout = -1;
+        c->tunnel = TUNNEL_NULL;
         client_error_deinit(c);
         frame_reader_init(&c->in, FRAME_MAX_SERVER);
         c->program = strdup(program ? program : "");
@@ -28,6 +29,7 @@ void perfd_client_free(perfd_client *c) {
                 return;
         if (c->fd >= 0)
                 close(c->fd);
+        tunnel_close(&c->tunnel);
         if (c->greeting)
                 perfd__v1__server_message__free_unpacked(c->greeting, NULL);
         stream_free(c->stream);

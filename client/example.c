@@ -1,22 +1,24 @@
-/* libperfd(3)'s example: who switches on CPU 0, for ten samples. Build with: cc example.c -lperfd */
+/* libperfd(3)'s example: who executes what, for ten samples. Build with: cc example.c -lperfd */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "client/perfd.h"
 
 static void on_item(void *userdata, const perfd_item *item) {
         unsigned *n = userdata;
         perfd_text comm = perfd_item_comm(item);
-        perfd_value next;
+        perfd_value file;
 
-        if (perfd_item_record(item) != PERFD_SAMPLE || !perfd_item_find(item, "next_comm", &next) || *n == 10)
+        if (perfd_item_record(item) != PERFD_SAMPLE || !perfd_item_find(item, "filename", &file) || *n == 10)
                 return;
-        printf("%" PRIu64 " %.*s -> %.*s\n", perfd_item_time(item), (int)comm.length, comm.bytes,
-               (int)next.text.length, next.text.bytes);
+        printf("%" PRIu64 " %.*s %.*s\n", perfd_item_time(item), (int)comm.length, comm.bytes,
+               (int)file.text.length, file.text.bytes);
         ++*n;
 }
 
 static void on_end(void *userdata, const perfd_end *end) {
+        (void)userdata;
         printf("%" PRIu64 " items received, %" PRIu64 " missed, the ledger %s\n", end->received, end->missed,
                perfd_result_is_balanced(end->ledger) ? "balances" : "does not balance");
 }
@@ -27,7 +29,7 @@ static int fail(const perfd_client *client, const char *what) {
 }
 
 static int watch(perfd_client *client, const char *path) {
-        const char *events[] = { "sched:sched_switch" };
+        const char *events[] = { "sched:sched_process_exec" };
         perfd_subscription subscription = PERFD_SUBSCRIPTION_INIT;
         perfd_callbacks callbacks = PERFD_CALLBACKS_INIT;
         unsigned n = 0;
@@ -37,7 +39,7 @@ static int watch(perfd_client *client, const char *path) {
                 return fail(client, "connect");
         subscription.events = events;
         subscription.n_events = 1;
-        subscription.where = "cpu == 0";
+        subscription.where = "pid != 1";
         callbacks.item = on_item;
         callbacks.end = on_end;
         if (perfd_subscribe(client, &subscription, &callbacks, &n) != 0)
@@ -52,12 +54,13 @@ static int watch(perfd_client *client, const char *path) {
         return r == PERFD_E_ENDED ? 0 : fail(client, "stream");
 }
 
-int main(int argc, char **argv) {
+int main(void) {
+        const char *path = getenv("PERFD_SOCKET");
         perfd_client *client = perfd_client_new("example");
         int r = 1;
 
         if (client)
-                r = watch(client, argc > 1 ? argv[1] : "/run/perfd/stream.sock");
+                r = watch(client, path ? path : "/run/perfd/stream.sock");
         perfd_client_free(client);
         return r;
 }

@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "perfd/batch.h"
 #include "perfd/client.h"
 #include "perfd/configuration.h"
 #include "perfd/descriptor.h"

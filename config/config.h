@@ -45,7 +45,7 @@ typedef struct ConfigIds {
         size_t n_ids;
 } ConfigIds;
 
-/* Where the items of a target's lists stand: what one of them means, only the kernel knows. */
+/* The places of the items of a target's lists, for errors that only opening an event can find. */
 typedef struct ConfigPlaces {
         ConfigPlace *items;
         size_t n;
@@ -98,7 +98,7 @@ typedef struct ConfigGroup {
         ConfigPlace at, target_at; /* path NULL: not written */
 } ConfigGroup;
 
-/* What clients of the stream socket may that it is for; none of users and groups: everybody. */
+/* What the clients of the stream socket may do to which it applies; without users and groups: all. */
 typedef struct ConfigRule {
         Strings users, groups; /* as they are written */
         uint32_t *uids, *gids; /* what they mean on this host: host.h; a name that nobody has here is left out */
@@ -117,7 +117,7 @@ typedef struct Config {
         uint64_t version;
         bool strict;                      /* what the host does not have now refuses a start and a reload */
         char *control_path, *stream_path; /* of the two sockets, absolute, at most 107 bytes */
-        char *state_path;                 /* of the file of kept events; the same rules */
+        char *state_path;                 /* of the file of persistent events; the same rules */
         int clock;                        /* clockid_t */
         uint64_t ring_size;               /* data bytes of each CPU's ring, a power of two of pages */
         uint64_t batch_pool;              /* bytes for batches of each CPU */
@@ -129,6 +129,7 @@ typedef struct Config {
         uint64_t subscriber_memory, subscriber_memory_per_uid; /* bytes */
         uint64_t subscriber_queue; /* bytes, of each outbox */
         uint64_t subscriber_latency; /* ns: the least that may be asked for */
+        uint64_t subscriber_default_latency; /* ns: of who asks for none; not less than that */
         uint64_t connections_max, connections_per_uid, connections_control;
         uint64_t events_per_uid, fds_per_uid; /* of events that clients add */
         mode_t control_mode, stream_mode;

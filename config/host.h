@@ -25,6 +25,7 @@ typedef enum HostCpu {
 
 /* One was set. */
 bool config_has_host(void);
+/* The state of a CPU on the host that was set. */
 HostCpu config_host_cpu(uint32_t cpu);
 #define HOST_CPUS_SIZE 64
 /* "0-3,8", as far as it fits. */

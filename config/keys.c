@@ -130,6 +130,9 @@ const Key config_keys[] = {
         { "subscribers.latency", KEY_DURATION, "100us", "a duration from 20us to 1h, such as 1ms",
           "the lowest latency that a subscriber may request", IN_CONFIG(subscriber_latency), .min = MSEC / 50,
           .max = HOUR },
+        { "subscribers.default-latency", KEY_DURATION, "100ms", "a duration from 20us to 1h, such as 100ms",
+          "the latency of subscribers that request none", IN_CONFIG(subscriber_default_latency), .min = MSEC / 50,
+          .max = HOUR },
 
         { "connections", KEY_SECTION, .help = "limits of connections" },
         { "connections.max", KEY_COUNT, "256", "a whole number from 1 to 10000",

@@ -82,6 +82,7 @@ static inline size_t key_index(const Key *k) {
 const Key *key_find(const char *pattern, const char *key);
 /* The row is directly below `pattern`; gives its last part. NULL if it is not. */
 const char *key_below(const Key *k, const char *pattern);
+/* The struct that Key.offset refers to. */
 KeyOwner key_owner(const Key *k);
 /* For messages: the pattern without what stands for names and items, "rings.size", "filter". */
 const char *key_label(const Key *k);

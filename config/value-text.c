@@ -35,7 +35,7 @@ static int text_set(const char *text, char **to) {
 /* What no text may hold. */
 static int text_check(const Key *k, const char *text, TextForm form, Explanation *e) {
         size_t offset;
-        const char *why = text_mistake(text, form, &offset);
+        const char *why = text_error(text, form, &offset);
 
         return why ? refuse_value_at(k, text, offset, e, why) : 0;
 }

@@ -89,7 +89,7 @@ static int duration_decode(const Key *k, const char *text, uint64_t *to, Explana
                 const char *word;
                 uint64_t ns;
         } units[] = { { "ns", 1 },           { "us", 1000 },          { "ms", 1000 * 1000 }, { "s", 1000 * 1000 * 1000 },
-                      { "min", 60000000000 }, { "h", 3600000000000 } };
+                      { "m", 60000000000 },  { "min", 60000000000 },   { "h", 3600000000000 } };
         const char *unit;
         uint64_t n;
 
@@ -104,7 +104,7 @@ static int duration_decode(const Key *k, const char *text, uint64_t *to, Explana
                 *to = n;
                 return 0;
         }
-        return refuse_value_at(k, text, (size_t)(unit - text), e, "whose unit is not one of ns, us, ms, s, min, h");
+        return refuse_value_at(k, text, (size_t)(unit - text), e, "whose unit is not one of ns, us, ms, s, m, min, h");
 }
 
 static int priority_decode(const Key *k, const char *text, ThreadPriority *to, Explanation *e) {

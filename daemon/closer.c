@@ -1,4 +1,4 @@
-/* A mail is an array of fds, or a probe; one without either is the end. */
+/* A command is an array of fds, or a probe; one without either is the end. */
 #include "daemon/closer.h"
 
 #include <errno.h>
@@ -9,14 +9,15 @@
 
 #include "daemon/base/cleanup.h"
 
-#define MAILS 32768 /* two for each event that a daemon may have, fds and probe, and more */
+#define MAILBOX_SIZE 32768 /* two for each event that a daemon may have, fds and probe, and more */
+#define URGENT_SIZE 1024
 
-typedef struct CloserMail {
+typedef struct CloserCommand {
         size_t n;
         Probe *probe; /* or NULL */
         _Atomic(size_t) *charged; /* or NULL */
         int fds[];
-} CloserMail;
+} CloserCommand;
 
 void closer_hold(Closer *c) {
         pthread_mutex_lock(&c->lock);
@@ -48,22 +49,43 @@ static void closer_wait(Closer *c, const struct timespec *end) {
         assert(r == 0 || r == ETIMEDOUT);
 }
 
-/* False: the end. */
-static bool closer_follow(Closer *c, CloserMail *mail) {
-        const struct timespec end = nsec_timespec(clock_now(CLOCK_MONOTONIC) + c->held_most); /* of all that it names */
-        bool go_on = mail->n > 0 || mail->probe;
+static void closer_close_one(Closer *c, const CloserCommand *command, size_t i, const struct timespec *end) {
+        closer_wait(c, end);
+        close_fd(command->fds[i]);
+        atomic_fetch_sub_explicit(&c->n_pending, 1, memory_order_relaxed);
+        if (command->charged)
+                atomic_fetch_sub_explicit(command->charged, 1, memory_order_relaxed);
+}
 
-        for (size_t i = 0; i < mail->n; i++) {
-                closer_wait(c, &end);
-                close_fd(mail->fds[i]);
-                atomic_fetch_sub_explicit(&c->n_pending, 1, memory_order_relaxed);
-                if (mail->charged)
-                        atomic_fetch_sub_explicit(mail->charged, 1, memory_order_relaxed);
+/* Between two others. */
+static void closer_follow_urgent(Closer *c) {
+        CloserCommand *command;
+
+        while ((command = mailbox_pop(&c->urgent))) {
+                const struct timespec end = nsec_timespec(clock_now(CLOCK_MONOTONIC) + c->held_most);
+
+                for (size_t i = 0; i < command->n; i++) {
+                        closer_close_one(c, command, i, &end);
+                        atomic_fetch_sub_explicit(&c->n_urgent, 1, memory_order_relaxed);
+                }
+                free(command);
         }
-        if (mail->probe)
+}
+
+/* False: the end. A probe goes behind all fds that were given before it, urgent or not. */
+static bool closer_follow(Closer *c, CloserCommand *command) {
+        const struct timespec end = nsec_timespec(clock_now(CLOCK_MONOTONIC) + c->held_most); /* of all that it names */
+        bool go_on = command->n > 0 || command->probe;
+
+        for (size_t i = 0; i < command->n; i++) {
+                closer_follow_urgent(c);
+                closer_close_one(c, command, i, &end);
+        }
+        closer_follow_urgent(c);
+        if (command->probe)
                 closer_wait(c, &end);
-        probe_free(mail->probe); /* whatever was open on it came before it */
-        free(mail);
+        probe_free(command->probe); /* whatever was open on it came before it */
+        free(command);
         return go_on;
 }
 
@@ -71,21 +93,26 @@ static int closer_run(void *userdata) {
         Closer *c = userdata;
 
         for (;;) {
-                struct pollfd p = { .fd = c->mailbox.fd, .events = POLLIN };
-                CloserMail *mail;
-                int n = poll(&p, 1, -1);
+                struct pollfd p[] = { { .fd = c->mailbox.fd, .events = POLLIN }, { .fd = c->urgent.fd, .events = POLLIN } };
+                CloserCommand *command;
+                int n = poll(p, 2, -1);
 
                 assert(n >= 0 || errno == EINTR);
+                mailbox_quiet(&c->urgent);
                 mailbox_quiet(&c->mailbox);
-                while ((mail = mailbox_pop(&c->mailbox)))
-                        if (!closer_follow(c, mail))
+                closer_follow_urgent(c);
+                while ((command = mailbox_pop(&c->mailbox)))
+                        if (!closer_follow(c, command))
                                 return 0;
         }
 }
 
 int closer_start(Closer *c) {
-        int r = mailbox_init(&c->mailbox, MAILS);
+        int r = mailbox_init(&c->mailbox, MAILBOX_SIZE);
         pthread_condattr_t monotonic;
+
+        if (r == 0)
+                r = mailbox_init(&c->urgent, URGENT_SIZE);
 
         pthread_condattr_init(&monotonic);
         pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -96,42 +123,54 @@ int closer_start(Closer *c) {
         return r;
 }
 
-static bool closer_post(Closer *c, const int *fds, size_t n, _Atomic(size_t) *charged, Probe *probe) {
-        CloserMail *mail;
+static bool closer_post(Closer *c, Mailbox *to, const int *fds, size_t n, _Atomic(size_t) *charged, Probe *probe) {
+        CloserCommand *command;
 
         if (!c->thread.started)
                 return false;
-        mail = malloc(sizeof(*mail) + n * sizeof(*fds));
-        if (!mail)
+        command = malloc(sizeof(*command) + n * sizeof(*fds));
+        if (!command)
                 return false;
-        mail->n = n;
-        mail->probe = probe;
-        mail->charged = charged;
+        command->n = n;
+        command->probe = probe;
+        command->charged = charged;
         if (n > 0)
-                memcpy(mail->fds, fds, n * sizeof(*fds));
+                memcpy(command->fds, fds, n * sizeof(*fds));
         atomic_fetch_add_explicit(&c->n_pending, n, memory_order_relaxed);
         if (charged)
                 atomic_fetch_add_explicit(charged, n, memory_order_relaxed);
-        if (mailbox_post(&c->mailbox, mail))
+        if (to == &c->urgent)
+                atomic_fetch_add_explicit(&c->n_urgent, n, memory_order_relaxed);
+        if (mailbox_post(to, command))
                 return true;
+        if (to == &c->urgent)
+                atomic_fetch_sub_explicit(&c->n_urgent, n, memory_order_relaxed);
         atomic_fetch_sub_explicit(&c->n_pending, n, memory_order_relaxed);
         if (charged)
                 atomic_fetch_sub_explicit(charged, n, memory_order_relaxed);
-        free(mail);
+        free(command);
         return false;
 }
 
-void closer_close(Closer *c, const int *fds, size_t n, _Atomic(size_t) *charged) {
-        if (n == 0 || closer_post(c, fds, n, charged, NULL))
+static void closer_give(Closer *c, Mailbox *to, const int *fds, size_t n, _Atomic(size_t) *charged) {
+        if (n == 0 || closer_post(c, to, fds, n, charged, NULL))
                 return;
         for (size_t i = 0; i < n; i++)
                 close_fd(fds[i]);
 }
 
+void closer_close(Closer *c, const int *fds, size_t n, _Atomic(size_t) *charged) {
+        closer_give(c, &c->mailbox, fds, n, charged);
+}
+
+void closer_close_soon(Closer *c, const int *fds, size_t n, _Atomic(size_t) *charged) {
+        closer_give(c, &c->urgent, fds, n, charged);
+}
+
 void closer_remove_probe(Closer *c, Probe *probe) {
         if (!probe)
                 return;
-        while (!closer_post(c, NULL, 0, NULL, probe)) {
+        while (!closer_post(c, &c->mailbox, NULL, 0, NULL, probe)) {
                 if (!c->thread.started) {
                         probe_free(probe);
                         return;
@@ -144,7 +183,7 @@ void closer_remove_probe(Closer *c, Probe *probe) {
 void closer_stop(Closer *c, void (*goes_on)(void *userdata, size_t n_left), void *userdata) {
         if (c->thread.started) {
                 closer_go(c);
-                while (!closer_post(c, NULL, 0, NULL, NULL))
+                while (!closer_post(c, &c->mailbox, NULL, 0, NULL, NULL))
                         sched_yield(); /* it is busy with what is in its mailbox, or memory comes back from there */
                 do {
                         if (goes_on)
@@ -152,4 +191,5 @@ void closer_stop(Closer *c, void (*goes_on)(void *userdata, size_t n_left), void
                 } while (!thread_join_within(&c->thread, NSEC_PER_SEC));
         }
         mailbox_deinit(&c->mailbox);
+        mailbox_deinit(&c->urgent);
 }

@@ -21,16 +21,18 @@
 
 typedef struct Closer {
         Thread thread;
-        Mailbox mailbox;
+        Mailbox mailbox, urgent;
         pthread_mutex_t lock; /* of these two */
         bool is_held, waits;
         pthread_cond_t go;
         nsec_t held_most; /* what has waited so long is closed: who is always awake has to wait in between */
         /* relaxed: a count that nothing is read behind; who sees an older one waits for a moment longer, or refuses once more */
         _Atomic(size_t) n_pending; /* fds that are not closed yet: they still count against RLIMIT_NOFILE */
+        _Atomic(size_t) n_urgent;  /* of these, those of closer_close_soon() */
 } Closer;
 
-#define CLOSER_NULL ((Closer){ .thread = THREAD_NULL, .mailbox = MAILBOX_NULL, .lock = PTHREAD_MUTEX_INITIALIZER, \
+#define CLOSER_NULL ((Closer){ .thread = THREAD_NULL, .mailbox = MAILBOX_NULL, .urgent = MAILBOX_NULL, \
+                               .lock = PTHREAD_MUTEX_INITIALIZER, \
                                .held_most = NSEC_PER_SEC })
 
 /* Main. -ENOMEM, what eventfd(2) or thread_start() says. */
@@ -40,6 +42,8 @@ int closer_start(Closer *c);
  * closed, and it lives until then; NULL: nobody's.
  */
 void closer_close(Closer *c, const int *fds, size_t n, _Atomic(size_t) *charged);
+/* The same before all that waits of the others: for fds that were open for a moment, and of which somebody waits for room. */
+void closer_close_soon(Closer *c, const int *fds, size_t n, _Atomic(size_t) *charged);
 /* Main. Removes the definition of a probe, behind all fds that were given before. Moves; NULL is nothing. */
 void closer_remove_probe(Closer *c, Probe *probe);
 /* Main, awake: no close begins. It waits for nobody. */

@@ -165,34 +165,34 @@ static int parse_options(int argc, char **argv, Options *o) {
 }
 
 /* What only goes to stderr would be no error in the journal. */
-static void say_mistake(const ConfigDiagnostic *mistake) {
+static void log_diagnostic(const ConfigDiagnostic *diagnostic) {
         char text[900];
 
         if (!log_is_journal()) {
-                config_diagnostic_print(mistake, stderr);
+                config_diagnostic_print(diagnostic, stderr);
                 return;
         }
-        (void)config_diagnostic_text(mistake, text, sizeof(text));
-        log_print_with(mistake->warning ? LOG_WARNING : LOG_ERR, MESSAGE_BAD_CONFIG, LOG_FIELDS({ "REASON", "bad-config" }), "%s",
-                       text);
+        (void)config_diagnostic_text(diagnostic, text, sizeof(text));
+        log_print_with(diagnostic->warning ? LOG_WARNING : LOG_ERR, MESSAGE_BAD_CONFIG,
+                       LOG_FIELDS({ "REASON", "bad-config" }), "%s", text);
 }
 
 /* NULL: said why. */
 static Config *load_config(const char *path) {
-        ConfigDiagnostics mistakes = CONFIG_DIAGNOSTICS_NULL;
+        ConfigDiagnostics diagnostics = CONFIG_DIAGNOSTICS_NULL;
         Config *c = NULL;
         int r = 0;
 
         if (path)
-                r = config_load(path, &mistakes, &c);
+                r = config_load(path, &diagnostics, &c);
         else
                 c = config_default();
-        if (r == 0 && c && (r = access_check(c, &mistakes)) == 0 && (r = config_diagnostics_finish(&mistakes)) == 0 &&
-            mistakes.n_errors > 0)
+        if (r == 0 && c && (r = access_check(c, &diagnostics)) == 0 && (r = config_diagnostics_finish(&diagnostics)) == 0 &&
+            diagnostics.n_errors > 0)
                 c = config_unref(c);
-        for (size_t i = 0; i < mistakes.n_items; i++)
-                say_mistake(&mistakes.items[i]);
-        config_diagnostics_deinit(&mistakes);
+        for (size_t i = 0; i < diagnostics.n_items; i++)
+                log_diagnostic(&diagnostics.items[i]);
+        config_diagnostics_deinit(&diagnostics);
         if (r < 0 || (r == 0 && !c && !path))
                 log_print(LOG_ERR, MESSAGE_FAILED, "%s", r ? error_text(r) : strerror(ENOMEM));
         return c;
@@ -200,16 +200,16 @@ static Config *load_config(const char *path) {
 
 /* Notes are no failure, but what would refuse a start is. */
 static int check_names(const Config *c) {
-        ConfigDiagnostics mistakes = CONFIG_DIAGNOSTICS_NULL;
-        int r = resolver_check_names(c, &mistakes);
+        ConfigDiagnostics diagnostics = CONFIG_DIAGNOSTICS_NULL;
+        int r = resolver_check_names(c, &diagnostics);
 
-        for (size_t i = 0; i < mistakes.n_items; i++)
-                config_diagnostic_print(&mistakes.items[i], stderr);
+        for (size_t i = 0; i < diagnostics.n_items; i++)
+                config_diagnostic_print(&diagnostics.items[i], stderr);
         if (r < 0)
                 fprintf(stderr, "perfd: %s\n", error_text(r));
-        if (r == 0 && mistakes.n_errors > 0)
+        if (r == 0 && diagnostics.n_errors > 0)
                 r = REFUSED_INVALID;
-        config_diagnostics_deinit(&mistakes);
+        config_diagnostics_deinit(&diagnostics);
         return r;
 }
 
@@ -223,8 +223,9 @@ static int fail(int r, const Explanation *e) {
 
 int main(int argc, char **argv) {
         Options o = { .ready_fd = -1 };
-        Supervisor s = { .loop.ready_fd = -1, .host.tracing = TRACING_NULL, .closer = CLOSER_NULL, .readers.acknowledge_fd = -1,
-                         .subscriptions.memory = SUBSCRIBER_MEMORY_NULL, .ledger.losses = LOSSES_NULL, .changes.hotplug_fd = -1 };
+        Supervisor s = { .loop.ready_fd = -1, .host.tracing = TRACING_NULL, .closer = CLOSER_NULL,
+                         .readers = { .acknowledge_fd = -1, .uid_socket = -1 }, .subscriptions.memory = SUBSCRIBER_MEMORY_NULL,
+                         .ledger.losses = LOSSES_NULL, .changes.hotplug_fd = -1 };
         Explanation e = EXPLANATION_NULL;
         int r;
 
@@ -233,7 +234,7 @@ int main(int argc, char **argv) {
         if (r >= 0)
                 return r;
         thread_become(THREAD_MAIN);
-        s.readers.dispatcher.mailbox = s.readers.dispatcher.words = MAILBOX_NULL;
+        s.readers.dispatcher.mailbox = s.readers.dispatcher.notices = MAILBOX_NULL;
         s.readers.dispatcher.dispatching = DISPATCHING_NULL;
         r = o.any_host ? 0 : cpus_tell_config();
         if (r < 0)

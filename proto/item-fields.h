@@ -19,6 +19,7 @@ enum {
         ITEM_IP = 12,
         ITEM_ADDRESS = 13,
         ITEM_PERIOD = 14,
+        ITEM_FAULTS = 15,
 
         /* side records: one of them, or none */
 #define RECORD_ITEM(code, number, member, name) ITEM_##code = number,
@@ -41,4 +42,6 @@ enum {
         ITEM_AUX_BYTES = 53,
         ITEM_SAMPLE_ID = 54,
         ITEM_STREAM_ID = 55,
+
+        ITEM_ZERO_TID = 56,
 };

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "client/connection/tunnel.h"
 #include "client/perfd.h"
 #include "proto/frame.h"
 #include "proto/perfd.pb-c.h"
@@ -22,6 +23,7 @@ typedef struct Stream Stream; /* client/stream/stream.h */
 struct perfd_client {
         char *program;
         char *path; /* that it is connected to, or NULL */
+        Tunnel tunnel; /* to another machine, that the connection goes through */
         int fd;
         int fds[STREAM_FDS_MAX]; /* that came with a response */
         size_t n_fds;

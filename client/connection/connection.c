@@ -17,10 +17,22 @@ static bool is_closed_by_peer(int error) {
         return error == EPIPE || error == ECONNRESET;
 }
 
+static int fail_tunnel(perfd_client *c) {
+        int status = tunnel_wait(&c->tunnel, true), r;
+        char *said = tunnel_said(&c->tunnel);
+
+        r = client_fail(c, PERFD_E_CLOSED, "closed", "the connection to %s has ended, ssh with status %d: %s", c->tunnel.to, status,
+                        said && *said ? said : "the daemon there was killed, or its log says why");
+        free(said);
+        return r;
+}
+
 int client_fail_closed(perfd_client *c) {
         c->state = CLIENT_BROKEN;
+        if (c->tunnel.to)
+                return fail_tunnel(c);
         return client_fail(c, PERFD_E_CLOSED, "closed",
-                           "the daemon closed the connection without a word: its log may say why");
+                           "the daemon closed the connection without a word: it was killed, or its log says why");
 }
 
 int client_fail_socket(perfd_client *c, const char *what, int error) {

@@ -10,10 +10,17 @@
 
 #include "client/print/format.h"
 
+/* Names are of numbers: whoever shows them reads those of the item, and a text has none. */
+static bool field_is_sound(const Perfd__V1__FieldDescriptor *m) {
+        const bool is_text = (unsigned)m->kind == PERFD_TEXT || (unsigned)m->kind == PERFD_BYTES;
+
+        return (unsigned)m->kind <= PERFD_BYTES && !(is_text && (m->n_values > 0 || m->flags));
+}
+
 static int field_init(perfd_field *f, Arena *arena, const Perfd__V1__FieldDescriptor *m, size_t index) {
         perfd_value_name *values;
 
-        if ((unsigned)m->kind > PERFD_BYTES)
+        if (!field_is_sound(m))
                 return PERFD_E_PROTOCOL;
         values = arena_push(arena, m->n_values, sizeof(*values));
         if (!values)
@@ -152,6 +159,11 @@ static bool descriptors_is_at(const Descriptors *d, size_t i, uint32_t id) {
         return i < d->n && d->list[i]->event.id == id;
 }
 
+static void descriptors_forget_found(Descriptors *d) {
+        memset(d->recent, 0, sizeof(d->recent));
+        d->layout = NULL;
+}
+
 int descriptors_add(Descriptors *d, Perfd__V1__EventDescriptor *message, const perfd_event **ret_event) {
         Descriptor *added, **list;
         size_t i;
@@ -161,7 +173,7 @@ int descriptors_add(Descriptors *d, Perfd__V1__EventDescriptor *message, const p
         if (r != 0)
                 return r;
         i = descriptors_place(d, added->event.id);
-        d->last = NULL;
+        descriptors_forget_found(d);
         if (descriptors_is_at(d, i, added->event.id)) {
                 descriptor_free(d->list[i]);
                 d->list[i] = added;
@@ -185,22 +197,19 @@ void descriptors_remove(Descriptors *d, uint32_t id) {
 
         if (!descriptors_is_at(d, i, id))
                 return;
-        d->last = NULL;
+        descriptors_forget_found(d);
         descriptor_free(d->list[i]);
         d->n--;
         memmove(&d->list[i], &d->list[i + 1], (d->n - i) * sizeof(*d->list));
 }
 
-const Descriptor *descriptors_find(Descriptors *d, uint32_t id) {
-        size_t i;
+Descriptor *descriptors_look(Descriptors *d, uint32_t id) {
+        size_t i = descriptors_place(d, id);
 
-        if (d->last && d->last->event.id == id)
-                return d->last;
-        i = descriptors_place(d, id);
         if (!descriptors_is_at(d, i, id))
                 return NULL;
-        d->last = d->list[i];
-        return d->last;
+        d->recent[id % DESCRIPTORS_RECENT] = d->list[i];
+        return d->list[i];
 }
 
 void descriptors_deinit(Descriptors *d) {

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "client/item/layout.h"
 #include "client/perfd.h"
 #include "client/wire/arena.h"
 #include "proto/perfd.pb-c.h"
@@ -12,6 +13,15 @@
 typedef struct FieldPlace {
         size_t first, count;
 } FieldPlace;
+
+#define DESCRIPTOR_NAMES 16 /* a power of two */
+#define DESCRIPTORS_RECENT 64
+
+/* A name by which a field was found: an address, where another text may be by now. */
+typedef struct FoundName {
+        const char *name;
+        size_t index;
+} FoundName;
 
 typedef struct Descriptor {
         perfd_event event;
@@ -22,12 +32,15 @@ typedef struct Descriptor {
         struct PrintFormat *print; /* of the arena; NULL: nothing that the fields' own description does not say */
         bool dynamic;
         bool is_external; /* clients emit its samples, and may not say of whom they are */
+        ItemLayout layouts[LAYOUTS];          /* those that are known; of an event that has some */
+        FoundName found[DESCRIPTOR_NAMES];    /* by their addresses */
 } Descriptor;
 
 typedef struct Descriptors {
         Descriptor **list; /* by id */
         size_t n;
-        Descriptor *last; /* found: items of one event often follow each other */
+        Descriptor *recent[DESCRIPTORS_RECENT]; /* found, by the last bits of the id */
+        const ItemLayout *layout; /* of the item before, or NULL: items of one event often follow each other */
 } Descriptors;
 
 #define DESCRIPTORS_NULL ((Descriptors){ .list = NULL })
@@ -35,7 +48,13 @@ typedef struct Descriptors {
 /* Takes the message in any case. -ENOMEM, PERFD_E_PROTOCOL if it says what cannot be. Replaces one of the same id. */
 int descriptors_add(Descriptors *d, Perfd__V1__EventDescriptor *message, const perfd_event **ret_event);
 void descriptors_remove(Descriptors *d, uint32_t id);
-const Descriptor *descriptors_find(Descriptors *d, uint32_t id);
+/* NULL: none came, or it was removed. */
+Descriptor *descriptors_look(Descriptors *d, uint32_t id);
+static inline Descriptor *descriptors_find(Descriptors *d, uint32_t id) {
+        Descriptor *recent = d->recent[id % DESCRIPTORS_RECENT];
+
+        return recent && recent->event.id == id ? recent : descriptors_look(d, id);
+}
 void descriptors_deinit(Descriptors *d);
 
 static inline bool field_is_text(const perfd_field *f) {

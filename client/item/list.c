@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "client/perfd.h"
-#include "client/wire/wire.h"
 
 int list_grow(void *list, size_t *room, size_t needed, size_t size) {
         void **p = list, *bigger;
@@ -34,13 +33,33 @@ int numbers_add_packed_fixed(Numbers *numbers, const uint8_t *bytes, size_t leng
                 return PERFD_E_PROTOCOL;
         if (numbers_reserve(numbers, length / sizeof(uint64_t)) < 0)
                 return -ENOMEM;
-        for (size_t i = 0; i < length; i += sizeof(uint64_t))
-                numbers->list[numbers->n++] = wire_get_fixed64(bytes + i);
+        numbers_copy(numbers->list + numbers->n, bytes, length / sizeof(uint64_t));
+        numbers->n += length / sizeof(uint64_t);
+        return 0;
+}
+
+int numbers_settle(Numbers *numbers) {
+        if (!numbers->packed)
+                return 0;
+        if (numbers_make_room(numbers) < 0)
+                return -ENOMEM;
+        numbers_copy(numbers->list, numbers->packed, numbers->n);
+        numbers->packed = NULL;
+        return 0;
+}
+
+int numbers_add_packed(Numbers *numbers, const uint8_t *bytes, size_t length) {
+        if (numbers->n > 0)
+                return numbers_settle(numbers) < 0 ? -ENOMEM : numbers_add_packed_fixed(numbers, bytes, length);
+        if (length % sizeof(uint64_t) != 0)
+                return PERFD_E_PROTOCOL;
+        numbers->packed = bytes;
+        numbers->n = length / sizeof(uint64_t);
         return 0;
 }
 
 int numbers_add(Numbers *numbers, uint64_t number) {
-        if (numbers_reserve(numbers, 1) < 0)
+        if (numbers_settle(numbers) < 0 || numbers_reserve(numbers, 1) < 0)
                 return -ENOMEM;
         numbers->list[numbers->n++] = number;
         return 0;

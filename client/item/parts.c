@@ -1,14 +1,14 @@
 /* What a caller asks of the rare parts of a sample: each is as if it were not there unless it came with this item. */
-#include "client/item/item.h"
+#include "client/item/decode.h"
 
 #include "proto/item-fields.h"
 
-#define HAS(item, field) (((item)->parts.has & (uint64_t)1 << ((field) - ITEM_READ_VALUES)) != 0)
+#define HAS(item, field) ((item_with_parts(item)->parts.has & (uint64_t)1 << ((field) - ITEM_READ_VALUES)) != 0)
 
 static const perfd_text nothing = { .bytes = "" };
 
 size_t perfd_item_read(const perfd_item *item, const perfd_read_value **ret_values) {
-        if (item->record != PERFD_READ && !HAS(item, ITEM_READ_VALUES))
+        if (item_indexed(item)->record != PERFD_READ && !HAS(item, ITEM_READ_VALUES))
                 return 0;
         *ret_values = item->parts.reads;
         return item->parts.n_reads;
@@ -76,8 +76,14 @@ uint64_t perfd_item_sample_id(const perfd_item *item) {
         return HAS(item, ITEM_SAMPLE_ID) ? item->parts.id : 0;
 }
 
+perfd_zero_tid perfd_item_zero_tid(const perfd_item *item) {
+        if (item_indexed(item)->tid != 0 || !HAS(item, ITEM_ZERO_TID))
+                return PERFD_ZERO_TID_NONE;
+        return item->parts.zero_tid < PERFD_ZERO_TID_UNKNOWN ? (perfd_zero_tid)item->parts.zero_tid : PERFD_ZERO_TID_UNKNOWN;
+}
+
 uint64_t perfd_item_stream_id(const perfd_item *item) {
-        if (item->record == PERFD_THROTTLE || item->record == PERFD_UNTHROTTLE)
+        if (item_indexed(item)->record == PERFD_THROTTLE || item->record == PERFD_UNTHROTTLE)
                 return item->number;
         return HAS(item, ITEM_STREAM_ID) ? item->parts.stream_id : 0;
 }

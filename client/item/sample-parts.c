@@ -165,6 +165,8 @@ static uint64_t *part_number(ItemParts *parts, uint32_t key) {
                 return &parts->id;
         case WIRE_KEY(ITEM_STREAM_ID, WIRE_VARINT):
                 return &parts->stream_id;
+        case WIRE_KEY(ITEM_ZERO_TID, WIRE_VARINT):
+                return &parts->zero_tid;
         default:
                 return NULL;
         }
@@ -174,7 +176,7 @@ int parts_decode(ItemParts *parts, const WireField *f) {
         uint32_t number = f->key >> 3;
         uint64_t bit, *place;
 
-        if (number < ITEM_READ_VALUES || number > ITEM_STREAM_ID)
+        if (number < ITEM_READ_VALUES || number > ITEM_ZERO_TID)
                 return 0;
         bit = (uint64_t)1 << (number - ITEM_READ_VALUES);
         if (number == ITEM_BRANCHES && !(parts->has & bit))

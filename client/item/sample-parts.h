@@ -18,7 +18,7 @@ typedef struct ItemParts {
         perfd_weight weight;
         perfd_data_source data_source;
         perfd_transaction transaction;
-        uint64_t branch_hw_index, physical_address, cgroup_id, data_page_size, code_page_size, id, stream_id;
+        uint64_t branch_hw_index, physical_address, cgroup_id, data_page_size, code_page_size, id, stream_id, zero_tid;
 } ItemParts;
 
 /* If the field is such a part: reads it. Other fields are skipped. -ENOMEM, PERFD_E_PROTOCOL. */

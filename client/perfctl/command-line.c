@@ -10,12 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/perfctl/event-options.h"
 #include "client/perfctl/near.h"
+#include "client/perfctl/option-advice.h"
 #include "client/perfctl/text.h"
 
 const Option global_options[] = {
         { .name = "socket", .argument = "PATH", .help = "the daemon's control socket", .words = WORDS_FILES },
-        { .name = "json", .help = "print JSON, one document per line" },
+        { .name = "host", .argument = "HOST", .help = "of another daemon, by ssh: HOST, USER@HOST, ssh://..." },
+        { .name = "json", .letter = 'j', .help = "print JSON, one document per line" },
+        { .name = "headings", .help = "name the columns of tables also where stdout is no terminal" },
         { .name = "help", .help = "show the help of the verb" },
         { .name = "version", .help = "show the version of perfctl" },
         { .name = NULL },
@@ -34,7 +38,10 @@ static int fail_usage(const Perfctl *p, const char *format, ...) {
         free(message);
         if (p->verb) {
                 usage = command_line_usage(p->verb);
-                fprintf(stderr, "usage: %s\n", usage);
+                if (strchr(usage, '\n')) /* several lines hide the one that says what is wrong */
+                        fprintf(stderr, "`perfctl help %s` shows its options\n", p->verb->name);
+                else
+                        fprintf(stderr, "usage: %s\n", usage);
                 free(usage);
         } else
                 fprintf(stderr, "`perfctl help` lists the verbs and options\n");
@@ -47,8 +54,11 @@ static void near_add_options(Near *near, const Option *options) {
 }
 
 static int fail_unknown_option(const Perfctl *p, const char *name) {
+        const char *advice = option_advice_find(p->verb, name, '\0');
         Near near = near_of(name);
 
+        if (advice)
+                return fail_usage(p, "unknown option '--%s', of perf stat: %s", name, advice);
         near_add_options(&near, global_options);
         near_add_options(&near, p->verb ? p->verb->options : NULL);
         return fail_usage(p, "unknown option '--%s'%s%s%s", name, near.best ? ", did you mean '--" : "",
@@ -81,6 +91,23 @@ static int fail_unknown_verb(const Perfctl *p, const char *name) {
                           near.best ? near.best : "", near.best ? "'?" : "");
 }
 
+static int fail_unknown_letter(const Perfctl *p, char letter) {
+        const char *advice = option_advice_find(p->verb, NULL, letter);
+
+        if (advice)
+                return fail_usage(p, "unknown option '-%c', of perf stat: %s", letter, advice);
+        return fail_usage(p, "unknown option '-%c'%s", letter, p->verb->max_arguments > 0 && !p->verb->has_command ?
+                          ": write -- before an argument that begins with '-'" : "");
+}
+
+/* NULL: there is none. */
+static const Option *letter_find(const Option *options, char letter) {
+        for (; options && options->name; options++)
+                if (options->letter == letter)
+                        return options;
+        return NULL;
+}
+
 static size_t option_find(const Option *options, const char *name, size_t length) {
         size_t i = 0;
 
@@ -93,17 +120,35 @@ static size_t option_find(const Option *options, const char *name, size_t length
 static void set_global(Perfctl *p, const Option *option, const char *value) {
         if (strcmp(option->name, "socket") == 0)
                 p->socket = value;
+        else if (strcmp(option->name, "host") == 0)
+                p->host = value;
         else if (strcmp(option->name, "json") == 0)
                 p->json = true;
+        else if (strcmp(option->name, "headings") == 0)
+                p->headings = true;
         else if (strcmp(option->name, "help") == 0)
                 p->help = true;
         else
                 p->version = true;
 }
 
-static void add_value(OptionValues *values, const char *value) {
+static void add_value(Perfctl *p, OptionValues *values, const Option *option, const char *value) {
         values->items = must_have(reallocarray(values->items, values->n + 1, sizeof(*values->items)));
+        values->places = must_have(reallocarray(values->places, values->n + 1, sizeof(*values->places)));
+        values->places[values->n] = p->n_events;
         values->items[values->n++] = value;
+        p->n_events += strcmp(option->name, "event") == 0;
+}
+
+static int set_event_option(Perfctl *p, const Option *option, const char *value) {
+        switch (event_option_add(p, option, value)) {
+        case EVENT_OPTION_E_AGAIN:
+                return fail_usage(p, "--%s was already given", option->name);
+        case EVENT_OPTION_E_FIRST:
+                return fail_usage(p, "--%s was already given, before all events: of several, each stands behind its events", option->name);
+        default:
+                return 0;
+        }
 }
 
 /* Of the verb's table, or of the one for all verbs. */
@@ -116,7 +161,11 @@ static int set_option(Perfctl *p, const Option *option, const char *value) {
         }
         k = (size_t)(option - p->verb->options);
         if (option->repeats)
-                add_value(&p->repeated[k], value);
+                add_value(p, &p->repeated[k], option, value);
+        else if (option->each && set_event_option(p, option, value) != 0)
+                return PERFCTL_USAGE;
+        else if (option->each)
+                p->options[k] = p->options[k] ? p->options[k] : value;
         else if (p->options[k])
                 return fail_usage(p, "--%s was already given", option->name);
         else
@@ -154,18 +203,17 @@ static int take_letters(Perfctl *p, int argc, char **argv, int *i) {
         int r = 0;
 
         for (const char *at = argv[*i] + 1; *at && r == 0; at++) {
-                const Option *option = p->verb ? p->verb->options : global_options;
+                const Option *option = letter_find(p->verb ? p->verb->options : NULL, *at);
 
                 if (*at == 'h') {
                         p->help = true;
                         continue;
                 }
-                while (option->name && option->letter != *at)
-                        option++;
-                if (!option->name && p->verb)
-                        return fail_usage(p, "unknown option '-%c'%s", *at, p->verb->max_arguments > 0 && !p->verb->has_command ?
-                                          ": write -- before an argument that begins with '-'" : "");
-                if (!option->name)
+                if (!option)
+                        option = letter_find(global_options, *at);
+                if (!option && p->verb)
+                        return fail_unknown_letter(p, *at);
+                if (!option)
                         return fail_usage(p, "unknown option '%s'", argv[*i]);
                 if (option->argument && !at[1] && ++*i >= argc)
                         return fail_usage(p, "option -%c requires %s", *at, option->argument);
@@ -181,6 +229,8 @@ static int take_word(Perfctl *p, char *word) {
                 p->verb = verb_find(p->verbs, word);
                 return p->verb ? 0 : fail_unknown_verb(p, word);
         }
+        p->argument_places = must_have(reallocarray(p->argument_places, p->n_arguments + 1, sizeof(*p->argument_places)));
+        p->argument_places[p->n_arguments] = p->n_events++;
         p->arguments[p->n_arguments++] = word;
         return 0;
 }
@@ -257,6 +307,7 @@ char *command_line_usage(const Verb *verb) {
 
         u.f = must_have(open_memstream(&usage, &size));
         fputs(program, u.f);
+        usage_put(&u, "[--host HOST]");
         usage_put(&u, "[--socket PATH]");
         usage_put(&u, "[--json]");
         usage_put(&u, "%s%s%s", verb->name, *verb->arguments ? " " : "", verb->arguments);

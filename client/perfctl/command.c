@@ -22,20 +22,27 @@ static void child_run(int gate, int failure, char **command) {
         _exit(127);
 }
 
-int command_check(const Perfctl *p) {
-        static const char *const targets[] = { "all-cpus", "pid", "tid", "cgroup", "container", "unit", "target" };
-        size_t n = 0;
+static bool is_given(const Perfctl *p, const Option *o) {
+        size_t n;
 
-        if (!p->command)
-                return 0;
-        if (!p->command[0])
-                return perfctl_fail(p, PERFCTL_USAGE, "no command after --");
-        for (const Option *o = p->verb->options; o->name; o++)
+        return o->repeats ? (perfctl_get_all(p, o->name, &n), n > 0) : perfctl_get(p, o->name) != NULL;
+}
+
+int command_check(const Perfctl *p) {
+        if (p->command && p->host)
+                return perfctl_fail(p, PERFCTL_USAGE, "the command behind -- would run on this machine, and %s is observed: run perfctl "
+                                    "there, as in `ssh %s perfctl ...`", p->host, p->host);
+        return p->command && !p->command[0] ? perfctl_fail(p, PERFCTL_USAGE, "no command after --") : 0;
+}
+
+bool command_is_beside(const Perfctl *p) {
+        static const char *const targets[] = { "all-cpus", "pid", "tid", "cgroup", "container", "unit", "target" };
+
+        for (const Option *o = p->verb->options; p->command && o->name; o++)
                 for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
-                        if (strcmp(o->name, targets[i]) == 0 && (o->repeats ? (perfctl_get_all(p, o->name, &n), n > 0) :
-                                                                              perfctl_get(p, o->name) != NULL))
-                                return perfctl_fail(p, PERFCTL_USAGE, "a command is a target of its own: leave out the others");
-        return 0;
+                        if (strcmp(o->name, targets[i]) == 0 && is_given(p, o))
+                                return true;
+        return false;
 }
 
 void command_choose_output(Perfctl *p) {
@@ -43,6 +50,30 @@ void command_choose_output(Perfctl *p) {
                 return;
         p->out.fd = STDERR_FILENO;
         p->human = isatty(STDERR_FILENO);
+}
+
+int command_open_output(Perfctl *p, int *ret_fd) {
+        const char *path = perfctl_get(p, "output");
+
+        *ret_fd = -1;
+        if (!path) {
+                command_choose_output(p);
+                return 0;
+        }
+        *ret_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        if (*ret_fd < 0)
+                return perfctl_fail(p, PERFCTL_FAILED, "--output: %s: %s", path, strerror(errno));
+        p->out.fd = *ret_fd;
+        p->human = isatty(*ret_fd);
+        return 0;
+}
+
+void command_close_output(Perfctl *p, int fd) {
+        if (fd < 0)
+                return;
+        output_flush(&p->out);
+        if (close(fd) < 0 && p->out.error == 0)
+                p->out.error = errno;
 }
 
 int command_start(const Perfctl *p, Command *c, char **command) {

@@ -4,13 +4,14 @@
 
 #include "client/perfctl/text.h"
 
-void complete_offer(Perfctl *p, const char *word, const char *prefix, const char *candidate) {
+bool complete_offer(Perfctl *p, const char *word, const char *prefix, const char *candidate) {
         size_t n = strlen(prefix);
 
-        if (strncmp(prefix, word, strlen(word) < n ? strlen(word) : n) == 0 &&
-            (strlen(word) <= n || strncmp(candidate, word + n, strlen(word) - n) == 0)) {
-                output_put_string(&p->out, prefix);
-                text_put_string(&p->out, candidate);
-                output_put_char(&p->out, '\n');
-        }
+        if (strncmp(prefix, word, strlen(word) < n ? strlen(word) : n) != 0 ||
+            (strlen(word) > n && strncmp(candidate, word + n, strlen(word) - n) != 0))
+                return false;
+        output_put_string(&p->out, prefix);
+        text_put_string(&p->out, candidate);
+        output_put_char(&p->out, '\n');
+        return true;
 }

@@ -38,8 +38,17 @@ _perfctl() {
       while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -f -- "$current")
       return
     fi
+    if [[ $candidate == "<command>" ]]; then
+      [[ $current != */* ]] || compopt -o filenames
+      while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -c -- "$current")
+      return
+    fi
     COMPREPLY+=("${candidate#"$stem"}")
   done < <("${words[0]}" complete "${words[@]:1}" 2>/dev/null)
+  # One candidate would end the quotes, but an expression goes on behind a name: two leave them open.
+  if [[ -n $quote && ${#COMPREPLY[@]} -eq 1 && (${words[-2]} == --where || ${words[-2]} == --filter || " ${words[*]} " == *" filter "*) ]]; then
+    COMPREPLY=("${COMPREPLY[0]} ==" "${COMPREPLY[0]} !=")
+  fi
   [[ -n $quote || (${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[:/]) ]] && compopt -o nospace
 }
 complete -F _perfctl perfctl

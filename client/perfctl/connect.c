@@ -1,7 +1,9 @@
 /*
  * Which daemon: --socket, $PERFD_SOCKET, or one of the two sockets of an installed perfd. The control socket is tried
- * first, because it can do everything; who may not use it gets the stream socket and, for a change, the daemon's no.
+ * first, because it can do everything; who may not use it gets the stream socket and, for a change, the daemon's no. With
+ * --host or $PERFD_HOST perfctl does all that there.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,10 +12,47 @@
 static const char control_socket[] = "/run/perfd/control.sock";
 static const char stream_socket[] = "/run/perfd/stream.sock";
 
-static int try(Perfctl *p, const char *path) {
+/* Of the daemon alone, which answers at once if it is one: what takes it long are requests, and those are waited for. */
+#define GREETING_MS 30000
+
+static void renew(Perfctl *p) {
         perfd_client_free(p->client);
         p->client = must_have(perfd_client_new("perfctl " PERFD_VERSION));
-        return perfd_client_connect(p->client, path);
+}
+
+static int try(Perfctl *p, const char *path) {
+        int r;
+
+        renew(p);
+        perfd_client_set_timeout(p->client, GREETING_MS);
+        r = perfd_client_connect(p->client, path);
+        perfd_client_set_timeout(p->client, -1);
+        p->path = path;
+        return r;
+}
+
+/* HOST is an address of IPv6 where it has two colons at least, and else what ssh calls a destination. */
+static char *uri_of(const char *host, const char *socket) {
+        const char *colon = strchr(host, ':');
+        bool is_address = colon && strchr(colon + 1, ':') && *host != '[' && !strchr(host, '@');
+        char *uri;
+
+        if (strncmp(host, "unix:", strlen("unix:")) == 0 || strstr(host, "://"))
+                uri = strdup(host);
+        else if (asprintf(&uri, "ssh://%s%s%s%s", is_address ? "[" : "", host, is_address ? "]" : "", socket ? socket : "") < 0)
+                uri = NULL;
+        return must_have(uri);
+}
+
+/* No limit of time: ssh asks for a password, or whether a host is known. */
+static int connect_host(Perfctl *p) {
+        char *uri = uri_of(p->host, p->socket);
+
+        renew(p);
+        if (perfd_client_connect_uri(p->client, uri) != 0)
+                (void)perfctl_fail_client(p, NULL);
+        free(uri);
+        return perfd_client_error(p->client)->code == 0 ? 0 : PERFCTL_UNREACHABLE;
 }
 
 /* ret_control: why the control socket cannot be used, of two; malloc, or NULL. */
@@ -33,8 +72,11 @@ static int connect_any(Perfctl *p, char **ret_control) {
 
 int perfctl_connect_quietly(Perfctl *p) {
         char *control;
-        int r = connect_any(p, &control);
+        int r;
 
+        if (p->host)
+                return PERFCTL_UNREACHABLE;
+        r = connect_any(p, &control);
         free(control);
         return r == 0 ? 0 : PERFCTL_UNREACHABLE;
 }
@@ -54,10 +96,16 @@ static int fail_both(const Perfctl *p, const char *control) {
 
 int perfctl_connect(Perfctl *p) {
         char *control;
-        int r = connect_any(p, &control);
+        int r;
 
+        if (p->host)
+                return connect_host(p);
+        r = connect_any(p, &control);
         if (r == PERFD_E_UNREACHABLE && control)
                 r = fail_both(p, control);
+        else if (r == PERFD_E_TIMEOUT)
+                r = perfctl_fail(p, PERFCTL_UNREACHABLE, "nothing that listens on the socket has answered for %d s: perfd is busy or "
+                                 "stopped, which `systemctl status perfd` shows, or this is not its socket", GREETING_MS / 1000);
         else if (r != 0) {
                 r = perfctl_fail_client(p, NULL);
                 if (perfd_client_error(p->client)->code == PERFD_E_CLOSED)

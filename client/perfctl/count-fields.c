@@ -37,7 +37,7 @@ static const perfd_event_row *next_event(Listing *l) {
         for (; l->result < l->n; l->result++, l->row = 0)
                 while ((row = perfd_result_event(l->results[l->result], l->row))) {
                         l->row++;
-                        if (!*row->waiting)
+                        if (!*row->pending)
                                 return row;
                 }
         return NULL;
@@ -86,8 +86,8 @@ static int fail_unknown(const Perfctl *p, const char *option, const char *text, 
         return r;
 }
 
-/* Of an event that has it: whether it can be what is asked for. */
-static int check_field(const Perfctl *p, const char *option, const KeyName *name, const perfd_event_row *row,
+/* Of an event that has it: whether it can be what is asked for. noun: what is of numbers; NULL: a column is of anything. */
+static int check_field(const Perfctl *p, const char *option, const char *noun, const KeyName *name, const perfd_event_row *row,
                        const perfd_field *f) {
         bool is_array = field_is_number(f) && f->count != 1;
 
@@ -98,20 +98,34 @@ static int check_field(const Perfctl *p, const char *option, const KeyName *name
                 return perfctl_fail(p, PERFCTL_USAGE,
                                     "--%s: '%s' of %s has the elements 0 to %" PRIu32 ", and not %" PRId64, option,
                                     f->name, row->spec->name, f->count - 1, name->element);
-        if (strcmp(option, "hist") == 0 && !field_is_number(f))
-                return perfctl_fail(p, PERFCTL_USAGE, "--hist: '%s' of %s is a text, and a histogram is of numbers", f->name,
-                                    row->spec->name);
-        if (strcmp(option, "hist") == 0 && is_array && name->element < 0)
+        if (noun && !field_is_number(f))
+                return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' of %s is a text, and %s is of numbers", option, f->name,
+                                    row->spec->name, noun);
+        if (noun && is_array && name->element < 0)
                 return perfctl_fail(p, PERFCTL_USAGE,
-                                    "--hist: '%s' of %s is an array: name one of its elements, from %s[0] on", f->name,
+                                    "--%s: '%s' of %s is an array: name one of its elements, from %s[0] on", option, f->name,
                                     row->spec->name, f->name);
         return 0;
 }
 
+/* Who writes pid mostly means the process: where an event has a field of that name, it is another one. */
+static void tell_field(const Perfctl *p, const KeyName *name, const char *event, size_t n_have, size_t n_lack) {
+        if (n_have == 0 || name->part == KEY_NONE)
+                return;
+        if (n_have > 1)
+                (void)perfctl_fail(p, PERFCTL_OK, "--by %s: %s and %zu more have a field %s, which this is%s; sample.%s is that of the "
+                                   "sample", name->text, event, n_have - 1, name->field, n_lack > 0 ? ", but not of the others" : "",
+                                   key_part_name(name->part));
+        else
+                (void)perfctl_fail(p, PERFCTL_OK, "--by %s: %s has a field %s, which this is%s; sample.%s is that of the sample", name->text,
+                                   event, name->field, n_lack > 0 ? ", but not of the others" : "", key_part_name(name->part));
+}
+
 /* What has to be asked for goes to `fields`, each once. */
-static int choose(const Perfctl *p, const char *option, const KeyName *name, Listing *list, const char **fields,
+static int choose(const Perfctl *p, const char *option, const char *noun, const KeyName *name, Listing *list, const char **fields,
                   size_t *n_fields) {
-        bool is_there = false;
+        size_t n_have = 0, n_lack = 0;
+        const char *event = NULL; /* the first that has it */
         const perfd_event_row *row;
         int r;
 
@@ -119,13 +133,17 @@ static int choose(const Perfctl *p, const char *option, const KeyName *name, Lis
         while ((row = next_event(list))) {
                 const perfd_field *f = find_field(row, name);
 
-                r = f ? check_field(p, option, name, row, f) : 0;
+                r = f ? check_field(p, option, noun, name, row, f) : 0;
                 if (r != 0)
                         return r;
-                is_there = is_there || f;
+                if (f && n_have++ == 0)
+                        event = row->spec->name;
+                n_lack += !f;
         }
-        if (!is_there)
-                return name->part != KEY_NONE && strcmp(option, "by") == 0 ? 0 : fail_unknown(p, option, name->text, list);
+        if (!noun)
+                tell_field(p, name, event, n_have, n_lack);
+        if (n_have == 0)
+                return name->part == KEY_PERIOD || (name->part != KEY_NONE && !noun) ? 0 : fail_unknown(p, option, name->text, list);
         for (size_t i = 0; i < *n_fields; i++)
                 if (strcmp(fields[i], name->field) == 0)
                         return 0;
@@ -136,7 +154,7 @@ static int choose(const Perfctl *p, const char *option, const KeyName *name, Lis
 int count_choose_fields(const Perfctl *p, const CountOptions *o, const EventWords *words, const char ***ret_fields,
                         size_t *ret_n_fields) {
         __attribute__((cleanup(listing_deinit))) Listing list = { .results = NULL };
-        const char **fields = must_have(calloc(o->n_columns + 2, sizeof(*fields)));
+        const char **fields = must_have(calloc(o->n_columns + KEY_NUMBERS_MAX + 1, sizeof(*fields)));
         size_t n_fields = 0;
         int r = listing_init(&list, p, words);
 
@@ -145,9 +163,12 @@ int count_choose_fields(const Perfctl *p, const CountOptions *o, const EventWord
         if (r != 0 || !next_event(&list)) /* the daemon says which is none */
                 return r;
         for (size_t i = 0; i < o->n_columns && r == 0; i++)
-                r = choose(p, "by", &o->columns[i], &list, fields, &n_fields);
+                r = choose(p, "by", NULL, &o->columns[i], &list, fields, &n_fields);
+        for (size_t i = 0; i < o->n_functions && r == 0; i++)
+                r = choose(p, count_function_name(o->functions[i].function), count_function_noun(o->functions[i].function),
+                           &o->functions[i].name, &list, fields, &n_fields);
         if (r == 0 && o->has_number)
-                r = choose(p, "hist", &o->number, &list, fields, &n_fields);
+                r = choose(p, "hist", "a histogram", &o->number, &list, fields, &n_fields);
         *ret_n_fields = n_fields;
         return r;
 }

@@ -27,8 +27,8 @@ struct KeyEvent {
         uint32_t id;
         size_t shape, name;
         size_t *fields; /* by column: the place in its descriptor */
-        size_t number;  /* that of the histogram's */
-        bool is_signed;
+        size_t numbers[KEY_NUMBERS_MAX]; /* of each number the same */
+        bool are_signed[KEY_NUMBERS_MAX];
 };
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
@@ -46,6 +46,8 @@ static size_t field_find(const perfd_event *event, const KeyName *name) {
 static perfd_field *copy_for(const perfd_field *f, const KeyName *name) {
         perfd_field *copy = field_copy(f, name->text);
 
+        if (f->kind == PERFD_SIGNED) /* as its sums and extremes are shown */
+                copy->hex = false;
         if (name->element >= 0)
                 copy->count = 1;
         return copy;
@@ -119,11 +121,22 @@ static KeyEvent *event_reserve(Keys *k, uint32_t id) {
         return &k->events[i];
 }
 
-void keys_add_event(Keys *k, const perfd_event *event) {
+/* The place of a field that is a number, or NO_FIELD. */
+static size_t number_find(const perfd_event *event, const KeyName *name, bool *ret_is_signed) {
+        size_t place = field_find(event, name);
+        const perfd_field *f = place != NO_FIELD ? &event->fields[place] : NULL;
+
+        if (!f || !field_is_number(f) || (f->count != 1 && name->element < 0))
+                return NO_FIELD;
+        *ret_is_signed = f->kind == PERFD_SIGNED;
+        return place;
+}
+
+void keys_add_event(Keys *k, const perfd_event *event, const char *name) {
         KeyShape shape = { .columns = must_have(calloc(k->n_columns + 1, sizeof(*shape.columns))) };
         KeyEvent *e = event_reserve(k, event->id);
 
-        *e = (KeyEvent){ .id = event->id, .name = name_add(k, event->name), .number = NO_FIELD,
+        *e = (KeyEvent){ .id = event->id, .name = name_add(k, name),
                          .fields = must_have(calloc(k->n_columns + 1, sizeof(*e->fields))) };
         for (size_t i = 0; i < k->n_columns; i++) {
                 size_t place = field_find(event, &k->columns[i]);
@@ -136,13 +149,8 @@ void keys_add_event(Keys *k, const perfd_event *event) {
                                                         .part = KEY_NONE };
         }
         e->shape = shape_add(k, shape);
-        if (k->number && (e->number = field_find(event, k->number)) != NO_FIELD) {
-                const perfd_field *f = &event->fields[e->number];
-
-                e->is_signed = f->kind == PERFD_SIGNED;
-                if (!field_is_number(f) || (f->count != 1 && k->number->element < 0))
-                        e->number = NO_FIELD;
-        }
+        for (size_t i = 0; i < k->n_numbers; i++)
+                e->numbers[i] = number_find(event, k->numbers[i], &e->are_signed[i]);
 }
 
 static const KeyEvent *event_find(Keys *k, const perfd_item *item) {
@@ -220,6 +228,20 @@ static void put_task_id(Keys *k, const perfd_item *item, uint32_t id) {
                 put_word(k, ABSENT);
 }
 
+/* 0: the sample has none. */
+static void put_if_any(Keys *k, uint64_t number) {
+        if (number > 0)
+                put_number(k, number);
+        else
+                put_word(k, ABSENT);
+}
+
+static uint64_t period_of(const perfd_item *item) {
+        uint64_t period = perfd_item_period(item);
+
+        return period > 0 ? period : 1;
+}
+
 static void put_part(Keys *k, KeyPart part, const KeyEvent *event, const perfd_item *item) {
         perfd_text comm;
 
@@ -239,6 +261,15 @@ static void put_part(Keys *k, KeyPart part, const KeyEvent *event, const perfd_i
                 return;
         case KEY_EVENT:
                 put_number(k, event->name);
+                return;
+        case KEY_IP:
+                put_if_any(k, perfd_item_ip(item));
+                return;
+        case KEY_ADDR:
+                put_if_any(k, perfd_item_address(item));
+                return;
+        case KEY_PERIOD:
+                put_number(k, period_of(item));
                 return;
         case KEY_NONE:
                 put_word(k, ABSENT);
@@ -273,15 +304,21 @@ void keys_encode(Keys *k, const perfd_item *item) {
                         put_part(k, shape->columns[i].part, event, item);
 }
 
-bool keys_number(Keys *k, const perfd_item *item, uint64_t *ret_number, bool *ret_is_signed) {
+bool keys_number(Keys *k, const perfd_item *item, size_t i, uint64_t *ret_number, bool *ret_is_signed) {
         const KeyEvent *event = event_find(k, item);
-        uint64_t element = k->number->element < 0 ? 0 : (uint64_t)k->number->element;
+        const KeyName *name = k->numbers[i];
+        uint64_t element = name->element < 0 ? 0 : (uint64_t)name->element;
         perfd_value v;
 
-        if (event->number == NO_FIELD || !perfd_item_get(item, event->number, &v) || element >= v.count)
+        if (event->numbers[i] == NO_FIELD && name->part == KEY_PERIOD) {
+                *ret_number = period_of(item);
+                *ret_is_signed = false;
+                return true;
+        }
+        if (event->numbers[i] == NO_FIELD || !perfd_item_get(item, event->numbers[i], &v) || element >= v.count)
                 return false;
         *ret_number = v.numbers[element];
-        *ret_is_signed = event->is_signed;
+        *ret_is_signed = event->are_signed[i];
         return true;
 }
 
@@ -291,7 +328,18 @@ static const perfd_field *part_field(KeyPart part) {
                 .name = "", .type = "", .kind = PERFD_UNSIGNED, .size = 8, .count = 1, .delimiter = ""
         };
 
-        return part == KEY_PID || part == KEY_TID || part == KEY_CPU || part == KEY_UID ? &number : &text;
+        switch (part) {
+        case KEY_PID:
+        case KEY_TID:
+        case KEY_CPU:
+        case KEY_UID:
+        case KEY_IP:
+        case KEY_ADDR:
+        case KEY_PERIOD:
+                return &number;
+        default:
+                return &text;
+        }
 }
 
 static uint64_t get_word(const uint8_t **at) {
@@ -327,8 +375,8 @@ void keys_decode(const Keys *k, const uint8_t *key, KeyCell *cells) {
         }
 }
 
-void keys_init(Keys *k, const KeyName *columns, size_t n_columns, const KeyName *number) {
-        *k = (Keys){ .columns = columns, .n_columns = n_columns, .number = number };
+void keys_init(Keys *k, const KeyName *columns, size_t n_columns, const KeyName *const *numbers, size_t n_numbers) {
+        *k = (Keys){ .columns = columns, .n_columns = n_columns, .numbers = numbers, .n_numbers = n_numbers };
 }
 
 void keys_deinit(Keys *k) {

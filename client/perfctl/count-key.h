@@ -17,7 +17,8 @@ typedef struct KeyEvent KeyEvent;
 typedef struct Keys {
         const KeyName *columns;
         size_t n_columns;
-        const KeyName *number; /* what a histogram is of; NULL: there is none */
+        const KeyName *const *numbers; /* what is added up, or a histogram is of */
+        size_t n_numbers;
         KeyShape *shapes;
         size_t n_shapes;
         KeyEvent *events; /* by id */
@@ -29,15 +30,20 @@ typedef struct Keys {
         size_t n_bytes, room;
 } Keys;
 
+#define KEY_NUMBERS_MAX 5
+
 /* The names have to live as long as the keys. */
-void keys_init(Keys *k, const KeyName *columns, size_t n_columns, const KeyName *number);
+void keys_init(Keys *k, const KeyName *columns, size_t n_columns, const KeyName *const *numbers, size_t n_numbers);
 void keys_deinit(Keys *k);
-/* A descriptor of the stream, before the first sample that it is for. It is not looked at any more afterwards. */
-void keys_add_event(Keys *k, const perfd_event *event);
+/*
+ * A descriptor of the stream, before the first sample that it is for, and what it is to be called. It is not looked at any more
+ * afterwards.
+ */
+void keys_add_event(Keys *k, const perfd_event *event, const char *name);
 /* Of a sample, into `bytes`, whose length is a multiple of 8. */
 void keys_encode(Keys *k, const perfd_item *item);
-/* Of the same: the number for the histogram. False: it has none. */
-bool keys_number(Keys *k, const perfd_item *item, uint64_t *ret_number, bool *ret_is_signed);
+/* Of the same: numbers[i]. False: it has none. */
+bool keys_number(Keys *k, const perfd_item *item, size_t i, uint64_t *ret_number, bool *ret_is_signed);
 
 /* A column of a key. */
 typedef struct KeyCell {

@@ -73,6 +73,8 @@ static void reserve(CountMap *m, size_t length) {
                 m->entries = must_have(reallocarray(m->entries, m->room, sizeof(*m->entries)));
                 if (m->has_histograms)
                         m->histograms = must_have(reallocarray(m->histograms, m->room, HISTOGRAM_BUCKETS * sizeof(*m->histograms)));
+                if (m->n_numbers > 0)
+                        m->numbers = must_have(reallocarray(m->numbers, m->room, m->n_numbers * sizeof(*m->numbers)));
         }
         if (m->bytes_room - m->n_bytes < length) {
                 m->bytes_room = 2 * m->bytes_room + length;
@@ -80,20 +82,25 @@ static void reserve(CountMap *m, size_t length) {
         }
 }
 
-static uint64_t *histogram_of(CountMap *m, size_t entry) {
-        return m->has_histograms ? m->histograms + entry * HISTOGRAM_BUCKETS : NULL;
+uint64_t *count_map_histogram(CountMap *m, size_t entry) {
+        if (!m->has_histograms)
+                return NULL;
+        return entry == COUNT_OTHERS ? m->others_histogram : m->histograms + entry * HISTOGRAM_BUCKETS;
 }
 
-static uint64_t *add_other(CountMap *m) {
-        m->n_others++;
-        return m->has_histograms ? m->others_histogram : NULL;
+CountNumber *count_map_numbers(CountMap *m, size_t entry) {
+        if (m->n_numbers == 0)
+                return NULL;
+        return entry == COUNT_OTHERS ? m->others_numbers : m->numbers + entry * m->n_numbers;
 }
 
-static uint64_t *add_entry(CountMap *m, uint64_t hash, const uint8_t *key, size_t length) {
+static size_t add_entry(CountMap *m, uint64_t hash, const uint8_t *key, size_t length) {
         size_t i = m->n;
 
-        if (m->n == COUNT_KEYS_MAX || length > COUNT_BYTES_MAX - m->n_bytes)
-                return add_other(m);
+        if (m->n == COUNT_KEYS_MAX || length > COUNT_BYTES_MAX - m->n_bytes) {
+                m->n_others++;
+                return COUNT_OTHERS;
+        }
         reserve(m, length);
         memcpy(m->bytes + m->n_bytes, key, length);
         m->entries[i] = (CountEntry){ .hash = hash, .n = 1, .key = m->n_bytes, .length = length };
@@ -104,11 +111,13 @@ static uint64_t *add_entry(CountMap *m, uint64_t hash, const uint8_t *key, size_
         else
                 *place_of(m, hash, key, length) = (uint32_t)i + 1;
         if (m->has_histograms)
-                memset(histogram_of(m, i), 0, HISTOGRAM_BUCKETS * sizeof(*m->histograms));
-        return histogram_of(m, i);
+                memset(count_map_histogram(m, i), 0, HISTOGRAM_BUCKETS * sizeof(*m->histograms));
+        if (m->n_numbers > 0)
+                memset(count_map_numbers(m, i), 0, m->n_numbers * sizeof(*m->numbers));
+        return i;
 }
 
-uint64_t *count_map_add(CountMap *m, const uint8_t *key, size_t length) {
+size_t count_map_add(CountMap *m, const uint8_t *key, size_t length) {
         uint64_t hash = hash_of(m, key, length);
         uint32_t place = m->n_places ? *place_of(m, hash, key, length) : 0;
 
@@ -116,11 +125,11 @@ uint64_t *count_map_add(CountMap *m, const uint8_t *key, size_t length) {
         if (!place)
                 return add_entry(m, hash, key, length);
         m->entries[place - 1].n++;
-        return histogram_of(m, place - 1);
+        return place - 1;
 }
 
-void count_map_init(CountMap *m, bool has_histograms) {
-        *m = (CountMap){ .has_histograms = has_histograms };
+void count_map_init(CountMap *m, bool has_histograms, size_t n_numbers) {
+        *m = (CountMap){ .has_histograms = has_histograms, .n_numbers = n_numbers };
         if (getrandom(&m->seed, sizeof(m->seed), GRND_NONBLOCK) != (ssize_t)sizeof(m->seed))
                 m->seed = (uint64_t)time(NULL);
 }
@@ -131,12 +140,14 @@ void count_map_reset(CountMap *m) {
         m->n = m->n_bytes = 0;
         m->total = m->n_others = 0;
         memset(m->others_histogram, 0, sizeof(m->others_histogram));
+        memset(m->others_numbers, 0, sizeof(m->others_numbers));
 }
 
 void count_map_deinit(CountMap *m) {
         free(m->places);
         free(m->entries);
         free(m->histograms);
+        free(m->numbers);
         free(m->bytes);
         *m = (CountMap){ .places = NULL };
 }

@@ -10,6 +10,7 @@
 static const char *const part_names[_KEY_PART_MAX] = {
         [KEY_COMM] = "comm", [KEY_PID] = "pid", [KEY_TID] = "tid", [KEY_CPU] = "cpu", [KEY_EVENT] = "event",
         [KEY_EXE] = "exe",   [KEY_UID] = "uid", [KEY_CGROUP] = "cgroup", [KEY_CONTAINER] = "container", [KEY_UNIT] = "unit",
+        [KEY_IP] = "ip",     [KEY_ADDR] = "addr", [KEY_PERIOD] = "period",
 };
 
 const char *key_part_name(KeyPart part) {
@@ -20,7 +21,7 @@ static KeyPart part_find(const char *name) {
         for (int i = 0; i < _KEY_PART_MAX; i++)
                 if (strcmp(part_names[i], name) == 0)
                         return (KeyPart)i;
-        return KEY_NONE;
+        return strcmp(name, "address") == 0 ? KEY_ADDR : KEY_NONE; /* as `watch` and JSON call it */
 }
 
 /* "[2]" to the end of the text. */

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What every sample has; beside it an event has fields. */
+/* What every sample has, or is absent; beside it an event has fields. */
 typedef enum KeyPart {
         KEY_COMM,
         KEY_PID,
@@ -16,6 +16,9 @@ typedef enum KeyPart {
         KEY_CGROUP,
         KEY_CONTAINER,
         KEY_UNIT,
+        KEY_IP,
+        KEY_ADDR,
+        KEY_PERIOD,
         _KEY_PART_MAX,
         KEY_NONE = -1,
 } KeyPart;
@@ -28,7 +31,7 @@ typedef struct KeyName {
         KeyPart part;
 } KeyName;
 
-#define KEY_PARTS "comm, pid, tid, cpu, event, exe, uid, cgroup, container, unit"
+#define KEY_PARTS "comm, pid, tid, cpu, event, exe, uid, cgroup, container, unit, ip, addr, period"
 
 /* False: it can be no name. */
 bool key_name_init(KeyName *name, const char *text);

@@ -1,116 +1,16 @@
-/*
- * Rows are made when they are printed. What is shown alike is one row, also if its keys differ, as the number of a state does that
- * two events have in fields of different sizes.
- */
+/* Rows as a table, for people or with tabs, or as JSON. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/perfctl/count.h"
+#include "client/perfctl/count-rows.h"
 #include "client/perfctl/item-print.h"
 #include "client/perfctl/table.h"
 
 #define OTHERS "(others)"
 #define BAR_WIDTH 48
-
-typedef struct Row {
-        const CountEntry *entry;
-        uint64_t n;
-        uint64_t *histogram; /* NULL: there is none */
-        char **cells;
-        size_t n_cells;
-} Row;
-
-/* ---- text -------------------------------------------------------------------------------------------------------- */
-
-static char *hexadecimal(perfd_text bytes) {
-        char *text = must_have(malloc(2 * bytes.length + 1));
-
-        for (size_t i = 0; i < bytes.length; i++)
-                (void)sprintf(text + 2 * i, "%02x", (unsigned char)bytes.bytes[i]);
-        text[2 * bytes.length] = '\0';
-        return text;
-}
-
-static char *cell_text(const KeyCell *c) {
-        const perfd_value *v = &c->value;
-        size_t length;
-        char *text;
-
-        if (c->is_absent)
-                return must_have(strdup("-"));
-        if (c->part == KEY_CONTAINER)
-                return must_have(strndup(v->text.bytes, v->text.length < CONTAINER_ID_SHOWN ? v->text.length : CONTAINER_ID_SHOWN));
-        if (v->field->kind == PERFD_TEXT)
-                return must_have(v->text.length > 0 ? strndup(v->text.bytes, v->text.length) : strdup("\"\""));
-        if (v->field->kind == PERFD_BYTES)
-                return hexadecimal(v->text);
-        length = perfd_value_render(v, NULL, 0);
-        text = must_have(malloc(length + 1));
-        (void)perfd_value_render(v, text, length + 1);
-        return text;
-}
-
-/* ---- rows -------------------------------------------------------------------------------------------------------- */
-
-static int compare_cells(const Row *a, const Row *b, int compare(const char *, const char *)) {
-        int r = 0;
-
-        for (size_t i = 0; i < a->n_cells && r == 0; i++)
-                r = compare(a->cells[i], b->cells[i]);
-        return r;
-}
-
-static int by_cells(const void *a, const void *b) {
-        return compare_cells(a, b, strcmp);
-}
-
-/* The largest first; then in the order of the keys, numbers by what they are. */
-static int by_number(const void *left, const void *right) {
-        const Row *a = left, *b = right;
-
-        return a->n != b->n ? a->n < b->n ? 1 : -1 : compare_cells(a, b, strverscmp);
-}
-
-static void free_row(Row *row) {
-        for (size_t i = 0; i < row->n_cells; i++)
-                free(row->cells[i]);
-        free(row->cells);
-}
-
-static void merge(Row *row, Row *other) {
-        row->n += other->n;
-        for (size_t i = 0; row->histogram && i < HISTOGRAM_BUCKETS; i++)
-                row->histogram[i] += other->histogram[i];
-        free_row(other);
-}
-
-static Row *rows_new(const CountOptions *o, const Keys *keys, CountMap *map, KeyCell *cells, size_t *ret_n) {
-        Row *rows = must_have(calloc(map->n + 1, sizeof(*rows)));
-        size_t n = 0;
-
-        for (size_t i = 0; i < map->n; i++) {
-                const CountEntry *e = &map->entries[i];
-
-                rows[i] = (Row){ .entry = e, .n = e->n, .n_cells = o->n_columns,
-                                 .histogram = map->has_histograms ? map->histograms + i * HISTOGRAM_BUCKETS : NULL,
-                                 .cells = must_have(calloc(o->n_columns + 1, sizeof(char *))) };
-                keys_decode(keys, map->bytes + e->key, cells);
-                for (size_t k = 0; k < o->n_columns; k++)
-                        rows[i].cells[k] = cell_text(&cells[k]);
-        }
-        qsort(rows, map->n, sizeof(*rows), by_cells);
-        for (size_t i = 0; i < map->n; i++)
-                if (n > 0 && by_cells(&rows[n - 1], &rows[i]) == 0)
-                        merge(&rows[n - 1], &rows[i]);
-                else
-                        rows[n++] = rows[i];
-        qsort(rows, n, sizeof(*rows), by_number);
-        *ret_n = n;
-        return rows;
-}
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
 
@@ -184,12 +84,23 @@ static char *histogram_text(const uint64_t *histogram, bool is_human) {
         return text;
 }
 
+static void put_numbers(Table *t, const CountOptions *o, const CountNumber *numbers) {
+        for (size_t i = 0; i < o->n_functions; i++) {
+                char *text = count_number_text(&numbers[i], o->functions[i].function);
+
+                table_put(t, text);
+                free(text);
+        }
+}
+
 /* A row of which the first column says what it is. */
-static void put_rest(Table *t, const CountOptions *o, const char *what, uint64_t n, const uint64_t *histogram) {
+static void put_rest(Table *t, const CountOptions *o, const char *what, uint64_t n, const CountNumber *numbers,
+                     const uint64_t *histogram) {
         table_put(t, what);
         for (size_t i = 1; i < o->n_columns; i++)
                 table_put(t, "");
         table_put_number(t, n);
+        put_numbers(t, o, numbers);
         if (histogram)
                 table_put_below(t, histogram_text(histogram, t->human));
 }
@@ -202,8 +113,20 @@ static char *heading(const char *name) {
         return text;
 }
 
-static void print_table(Perfctl *p, const CountOptions *o, const CountMap *map, const Row *rows, size_t n) {
-        char **columns = must_have(calloc(o->n_columns + 1, sizeof(*columns)));
+/* ">SUM(COUNT)" */
+static char *function_heading(const CountColumn *c) {
+        char *text, *upper;
+
+        must_have(asprintf(&text, ">%s(%s)", count_function_name(c->function), c->name.text) < 0 ? NULL : text);
+        upper = heading(text);
+        free(text);
+        return upper;
+}
+
+static void print_table(Perfctl *p, const CountOptions *o, const CountMap *map, const CountRow *rows, size_t n) {
+        size_t n_columns = o->n_columns + 1 + o->n_functions;
+        char **columns = must_have(calloc(n_columns, sizeof(*columns)));
+        CountNumber numbers_left[_COUNT_FUNCTION_MAX] = { { .n = 0 } };
         size_t shown = o->top > 0 && o->top < n ? o->top : n;
         uint64_t left = 0;
         char text[48];
@@ -212,7 +135,9 @@ static void print_table(Perfctl *p, const CountOptions *o, const CountMap *map, 
         for (size_t i = 0; i < o->n_columns; i++)
                 columns[i] = heading(o->columns[i].text);
         columns[o->n_columns] = heading(">COUNT");
-        table_init(&t, p->human, (const char *const *)columns, o->n_columns + 1);
+        for (size_t i = 0; i < o->n_functions; i++)
+                columns[o->n_columns + 1 + i] = function_heading(&o->functions[i]);
+        table_init(&t, p->human, (const char *const *)columns, n_columns);
         if (o->width > 0) { /* a row is one line of the screen */
                 t.width = o->width;
                 t.continues = false;
@@ -221,20 +146,24 @@ static void print_table(Perfctl *p, const CountOptions *o, const CountMap *map, 
                 for (size_t k = 0; k < o->n_columns; k++)
                         table_put(&t, rows[i].cells[k]);
                 table_put_number(&t, rows[i].n);
+                put_numbers(&t, o, rows[i].numbers);
                 if (rows[i].histogram)
                         table_put_below(&t, histogram_text(rows[i].histogram, t.human));
         }
         if (map->n_others > 0)
-                put_rest(&t, o, OTHERS, map->n_others, map->has_histograms ? map->others_histogram : NULL);
-        for (size_t i = shown; i < n; i++)
+                put_rest(&t, o, OTHERS, map->n_others, map->others_numbers, map->has_histograms ? map->others_histogram : NULL);
+        for (size_t i = shown; i < n; i++) {
                 left += rows[i].n;
+                for (size_t k = 0; k < o->n_functions; k++)
+                        count_number_merge(&numbers_left[k], o->functions[k].function, &rows[i].numbers[k]);
+        }
         if (shown < n) {
                 (void)snprintf(text, sizeof(text), "(%zu more key%s)", n - shown, n - shown > 1 ? "s" : "");
-                put_rest(&t, o, text, left, NULL);
+                put_rest(&t, o, text, left, numbers_left, NULL);
         }
         table_print(&t, &p->out);
         table_deinit(&t);
-        for (size_t i = 0; i <= o->n_columns; i++)
+        for (size_t i = 0; i < n_columns; i++)
                 free(columns[i]);
         free(columns);
 }
@@ -244,6 +173,8 @@ static void print_table(Perfctl *p, const CountOptions *o, const CountMap *map, 
 static void put_cell_json(Json *j, const KeyCell *c) {
         if (c->is_absent)
                 json_put_null(j);
+        else if (c->part == KEY_IP || c->part == KEY_ADDR)
+                json_put_hex(j, c->value.numbers[0]);
         else
                 value_put_json(j, &c->value);
 }
@@ -296,34 +227,35 @@ static void put_histogram_json(Json *j, const uint64_t *histogram) {
 }
 
 /* cells: NULL of the rest. */
-static void put_document(Json *j, const CountOptions *o, const KeyCell *cells, uint64_t n, const uint64_t *histogram) {
+static void put_document(Json *j, const CountOptions *o, const KeyCell *cells, uint64_t n, const CountNumber *numbers,
+                         const uint64_t *histogram) {
         json_begin(j, '{');
         JSON_STRING(j, "kind", cells ? "count" : "others");
         if (cells)
                 put_key_json(j, o, cells);
         JSON_NUMBER(j, "count", n);
+        for (size_t i = 0; i < o->n_functions; i++)
+                count_number_put_json(j, &numbers[i], o->functions[i].function);
         if (histogram)
                 put_histogram_json(j, histogram);
         json_end(j, '}');
         json_end_line(j);
 }
 
-void count_print(Perfctl *p, const CountOptions *o, const Keys *keys, CountMap *map) {
+void count_print(Perfctl *p, const CountOptions *o, const Keys *keys, CountMap *map, Kallsyms *symbols) {
         KeyCell *cells = must_have(calloc(o->n_columns + 1, sizeof(*cells)));
         Json j = json_of(&p->out);
         size_t n;
-        Row *rows = rows_new(o, keys, map, cells, &n);
+        CountRow *rows = count_rows_new(o, keys, map, symbols, &n);
 
         if (!p->json)
                 print_table(p, o, map, rows, n);
         for (size_t i = 0; p->json && i < n; i++) {
                 keys_decode(keys, map->bytes + rows[i].entry->key, cells);
-                put_document(&j, o, cells, rows[i].n, rows[i].histogram);
+                put_document(&j, o, cells, rows[i].n, rows[i].numbers, rows[i].histogram);
         }
         if (p->json && map->n_others > 0)
-                put_document(&j, o, NULL, map->n_others, map->has_histograms ? map->others_histogram : NULL);
-        for (size_t i = 0; i < n; i++)
-                free_row(&rows[i]);
-        free(rows);
+                put_document(&j, o, NULL, map->n_others, map->others_numbers, map->has_histograms ? map->others_histogram : NULL);
+        count_rows_free(rows, n);
         free(cells);
 }

@@ -5,8 +5,11 @@
 #include "client/perfctl/count.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
+#include "client/perfctl/daemon-clock.h"
+#include "client/perfctl/quantity.h"
 #include "client/perfctl/stream-loop.h"
 #include "client/perfctl/terminal.h"
 #include "client/perfctl/time-text.h"
@@ -19,7 +22,9 @@ typedef struct Count {
         const CountOptions *options;
         Keys keys;
         CountMap map;
+        Kallsyms symbols;
         const char **fields; /* that were asked for */
+        EventWords counted_only; /* of which it was said that they have no samples */
         int64_t wall_offset;
         uint64_t next;       /* CLOCK_MONOTONIC: when the interval ends; 0: it has not begun */
         uint64_t counted;    /* in all intervals */
@@ -31,18 +36,11 @@ typedef struct Count {
         uint64_t told_at;    /* loop.loss.told_at, then */
 } Count;
 
-static uint64_t wall_now(void) {
-        struct timespec ts;
-
-        clock_gettime(CLOCK_REALTIME, &ts);
-        return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 /* Before the table of an interval. */
 static void put_time(Count *c) {
         TimeText text = { .form = TIME_WALL };
         Json j = json_of(&c->p->out);
-        uint64_t wall = wall_now();
+        uint64_t wall = clock_read(CLOCK_REALTIME);
 
         if (c->p->json) {
                 json_begin(&j, '{');
@@ -62,7 +60,7 @@ static void put_time(Count *c) {
 static void print(Count *c, const CountOptions *options) {
         if (c->options->interval > 0)
                 put_time(c);
-        count_print(c->p, options, &c->keys, &c->map);
+        count_print(c->p, options, &c->keys, &c->map, &c->symbols);
         count_map_reset(&c->map);
         c->has_table = true;
 }
@@ -98,7 +96,7 @@ static void print_last(Count *c) {
         if (!c->is_complete && !c->p->out.error) {
                 if (!c->options->is_live)
                         print(c, c->options);
-                else if (!c->has_table || monotonic_now() >= c->next - c->options->interval / 2)
+                else if (!c->has_table || clock_read(CLOCK_MONOTONIC) >= c->next - c->options->interval / 2)
                         print_live(c);
         }
         c->is_complete = true;
@@ -129,12 +127,31 @@ static void on_start(void *userdata, const perfd_start *s) {
         Json j = json_of(&c->p->out);
 
         c->wall_offset = s->wall_offset;
+        if (!c->p->host)
+                kallsyms_init(&c->symbols, s);
         if (c->p->json)
                 put_stream_start(&j, s);
 }
 
+/* Once: descriptions come again when an event changes. */
+static void tell_counted_only(Count *c, const perfd_event *event) {
+        char interval[QUANTITY_SIZE];
+
+        for (size_t i = 0; i < c->counted_only.n; i++)
+                if (strcmp(c->counted_only.names[i], event->name) == 0)
+                        return;
+        event_words_take(&c->counted_only, event->name);
+        c->lines = 0;
+        (void)perfctl_fail(c->p, PERFCTL_OK, "%s has no samples: it is only counted, every %s, and `perfctl watch '%s'` shows its counts",
+                           event->name, quantity_show_time(event->interval, interval), event->name);
+}
+
 static void on_event(void *userdata, const perfd_event *event) {
-        keys_add_event(&((Count *)userdata)->keys, event);
+        Count *c = userdata;
+
+        keys_add_event(&c->keys, event, typed_names_find(&c->loop.typed, event->name));
+        if (event->interval > 0)
+                tell_counted_only(c, event);
 }
 
 static void tell_others(Count *c) {
@@ -147,7 +164,10 @@ static void tell_others(Count *c) {
 static void on_item(void *userdata, const perfd_item *item) {
         Count *c = userdata;
         perfd_record record = perfd_item_record(item);
-        uint64_t *histogram, number;
+        const CountOptions *o = c->options;
+        CountNumber *numbers;
+        uint64_t number;
+        size_t entry;
         bool is_signed;
 
         if (record != PERFD_SAMPLE) {
@@ -156,9 +176,13 @@ static void on_item(void *userdata, const perfd_item *item) {
                 return;
         }
         keys_encode(&c->keys, item);
-        histogram = count_map_add(&c->map, c->keys.bytes, c->keys.n_bytes);
-        if (histogram && keys_number(&c->keys, item, &number, &is_signed))
-                histogram[histogram_bucket(number, is_signed)]++;
+        entry = count_map_add(&c->map, c->keys.bytes, c->keys.n_bytes);
+        numbers = count_map_numbers(&c->map, entry);
+        for (size_t i = 0; i < o->n_functions; i++)
+                if (keys_number(&c->keys, item, i, &number, &is_signed))
+                        count_number_add(&numbers[i], o->functions[i].function, number, is_signed);
+        if (o->has_number && keys_number(&c->keys, item, o->n_functions, &number, &is_signed))
+                count_map_histogram(&c->map, entry)[histogram_bucket(number, is_signed)]++;
         c->counted++;
         if (c->map.n_others > 0 && !c->has_told_others)
                 tell_others(c);
@@ -166,6 +190,11 @@ static void on_item(void *userdata, const perfd_item *item) {
 
 static void on_gap(void *userdata, const perfd_gap *gap) {
         ((Count *)userdata)->loop.loss.dropped += gap->items;
+}
+
+static void on_removed(void *userdata, uint32_t id, const char *name) {
+        (void)id;
+        removed_events_add(&((Count *)userdata)->loop.removed, name);
 }
 
 static void on_end(void *userdata, const perfd_end *end) {
@@ -201,20 +230,29 @@ int count_run(Perfctl *p, const CountOptions *options) {
                               .has_tables = options->has_tables,
                               .tick = on_tick,
                               .loss.advice = "--where EXPR makes them fewer" } };
+        const KeyName *numbers[KEY_NUMBERS_MAX];
+        size_t n_numbers = 0;
         int r;
 
+        for (; n_numbers < options->n_functions; n_numbers++)
+                numbers[n_numbers] = &options->functions[n_numbers].name;
+        if (options->has_number)
+                numbers[n_numbers++] = &options->number;
         c.loop.userdata = &c;
         callbacks.start = on_start;
         callbacks.event = on_event;
         callbacks.item = on_item;
         callbacks.gap = on_gap;
+        callbacks.removed = on_removed;
         callbacks.end = on_end;
-        keys_init(&c.keys, options->columns, options->n_columns, options->has_number ? &options->number : NULL);
-        count_map_init(&c.map, options->has_number);
+        keys_init(&c.keys, options->columns, options->n_columns, numbers, n_numbers);
+        count_map_init(&c.map, options->has_number, options->n_functions);
         r = stream_loop_run(&c.loop, &options->subscription, &callbacks, choose);
         if (c.counted > 0 || c.has_table)
                 print_last(&c); /* of a stream that broke off */
         free(c.fields);
+        event_words_deinit(&c.counted_only);
+        kallsyms_deinit(&c.symbols);
         count_map_deinit(&c.map);
         keys_deinit(&c.keys);
         return r;

@@ -4,12 +4,21 @@
 #include "client/perfctl/count-key.h"
 #include "client/perfctl/count-map.h"
 #include "client/perfctl/event-words.h"
+#include "client/perfctl/kallsyms.h"
 #include "client/perfctl/perfctl.h"
+
+/* A column of what numbers come to. */
+typedef struct CountColumn {
+        CountFunction function;
+        KeyName name;
+} CountColumn;
 
 typedef struct CountOptions {
         perfd_subscription subscription;
         KeyName *columns;
         size_t n_columns;
+        CountColumn functions[_COUNT_FUNCTION_MAX];
+        size_t n_functions;
         KeyName number;    /* what a histogram is of, if has_number */
         bool has_number;
         uint64_t interval; /* ns; 0: one table, at the end */
@@ -31,5 +40,5 @@ int count_run(Perfctl *p, const CountOptions *options);
 int count_choose_fields(const Perfctl *p, const CountOptions *options, const EventWords *words, const char ***ret_fields,
                         size_t *ret_n_fields);
 
-/* Prints what was counted. May add up rows of `map`, which is to be reset then. */
-void count_print(Perfctl *p, const CountOptions *options, const Keys *keys, CountMap *map);
+/* Prints what was counted. May add up rows of `map`, which is to be reset then. symbols: of the kernel's addresses. */
+void count_print(Perfctl *p, const CountOptions *options, const Keys *keys, CountMap *map, Kallsyms *symbols);

@@ -103,6 +103,21 @@ int config_files_read(const Perfctl *p, const char *path, bool with_drop_ins, Co
         return r == 0 ? check_size(p, ret) : r;
 }
 
+perfd_config_text *config_files_texts(const ConfigFiles *files) {
+        perfd_config_text *texts = must_have(calloc(files->n, sizeof(*texts)));
+
+        for (size_t i = 0; i < files->n; i++)
+                texts[i] = (perfd_config_text){ .path = files->items[i].path,
+                                                .yaml = files->items[i].bytes,
+                                                .length = files->items[i].n };
+        return texts;
+}
+
+void config_files_tell_skipped(const Perfctl *p, const ConfigFiles *files) {
+        for (size_t i = 0; i < files->n_skipped; i++)
+                (void)perfctl_fail(p, PERFCTL_OK, "%s is ignored: only files whose names end with .yaml are read", files->skipped[i]);
+}
+
 void config_files_deinit(ConfigFiles *files) {
         for (size_t i = 0; i < files->n; i++) {
                 free(files->items[i].path);

@@ -1,4 +1,4 @@
-/* For `validate`: a configuration as perfd reads it at its start, the main file and its drop-ins. */
+/* For `validate`, `plan` and `apply`: a configuration as perfd reads it at its start, the main file and its drop-ins. */
 #pragma once
 
 #include "client/perfctl/perfctl.h"
@@ -21,4 +21,8 @@ typedef struct ConfigFiles {
  * has no such folder is alone. 0, or PERFCTL_FAILED after a message. To be freed in every case.
  */
 int config_files_read(const Perfctl *p, const char *path, bool with_drop_ins, ConfigFiles *ret);
+/* For the library, malloc'ed; as long as `files`. */
+perfd_config_text *config_files_texts(const ConfigFiles *files);
+/* On stderr: what is not read. */
+void config_files_tell_skipped(const Perfctl *p, const ConfigFiles *files);
 void config_files_deinit(ConfigFiles *files);

@@ -17,6 +17,7 @@ void event_words_deinit(EventWords *w) {
         for (size_t i = 0; i < w->n; i++)
                 free(w->names[i]);
         free(w->names);
+        free(w->places);
         *w = EVENT_WORDS_NULL;
 }
 
@@ -24,7 +25,9 @@ static void push(EventWords *w, char *name) {
         if (w->n == w->room) {
                 w->room = w->room ? 2 * w->room : 8;
                 w->names = must_have(reallocarray(w->names, w->room, sizeof(*w->names)));
+                w->places = must_have(reallocarray(w->places, w->room, sizeof(*w->places)));
         }
+        w->places[w->n] = w->place;
         w->names[w->n++] = must_have(name);
 }
 
@@ -74,11 +77,41 @@ static size_t event_length(const char *text) {
         return i;
 }
 
-/* bpftrace(8) says of tracepoints that they are some: of "tracepoint:NAME" alone, that is a group of tracepoints. */
-static const char *without_kind(const char *text) {
-        static const char kind[] = "tracepoint:";
+/* Words for the kinds of `perfctl available`. */
+static const struct {
+        const char *word, *kind;
+        bool is_prefix; /* of bpftrace(8), before a colon; all of them stand alone in perf-list(1) */
+} kind_words[] = {
+        { "tracepoint", "tracepoint", true }, { "software", "software", true }, { "hardware", "hardware", true },
+        { "sw", "software", false },          { "hw", "hardware", false },      { "cache", "cache", false },
+        { "hwcache", "cache", false },        { "pmu", "pmu", false },
+};
 
-        return begins(text, kind) && strchr(text + strlen(kind), ':') ? text + strlen(kind) : text;
+const char *event_words_kind(const char *text, const char **ret_kind) {
+        for (size_t i = 0; i < sizeof(kind_words) / sizeof(kind_words[0]); i++) {
+                const char *rest = text + strlen(kind_words[i].word);
+
+                if (!begins(text, kind_words[i].word) || (*rest && (*rest != ':' || !kind_words[i].is_prefix)))
+                        continue;
+                *ret_kind = kind_words[i].kind;
+                return *rest ? rest + 1 : rest;
+        }
+        *ret_kind = NULL;
+        return text;
+}
+
+/*
+ * bpftrace(8) says of tracepoints that they are some: of "tracepoint:NAME" alone, that is a group of tracepoints. So it does of the
+ * events of perf list that have no group; the number that it takes behind them is --period here, and is left for the daemon to refuse.
+ */
+static const char *without_kind(const char *text) {
+        const char *kind, *rest = event_words_kind(text, &kind);
+
+        if (!kind || !*rest)
+                return text;
+        if (strcmp(kind, "tracepoint") == 0)
+                return strchr(rest, ':') ? rest : text;
+        return strpbrk(rest, ":*?[") ? text : rest;
 }
 
 static int fail_file(const Perfctl *p, const char *text, const char *name, const char *others) {
@@ -93,6 +126,9 @@ static int find_file(const Perfctl *p, const char *text, const char *name, char 
         char *folder, *others = NULL;
         int r = 0;
 
+        if (p->host)
+                return perfctl_fail(p, PERFCTL_USAGE, "%s: '%s' would be looked for on this machine, not on %s: name the file by its path there",
+                                    text, name, p->host);
         if (!strchr(name, '/')) {
                 if (library_find(name, ret_path, &others) != 0 && (others || program_find(name, ret_path) != 0))
                         r = fail_file(p, text, name, others);
@@ -110,11 +146,21 @@ static int find_file(const Perfctl *p, const char *text, const char *name, char 
         return 0;
 }
 
+/* The file's name in a probe, from `file` to `end`, becomes its path. 0, or an exit status after a message. */
+static int put_path(const Perfctl *p, const char *text, const char *file, const char *end, char **ret) {
+        char *name = must_have(strndup(file, (size_t)(end - file))), *path = NULL;
+        int r = find_file(p, text, name, &path);
+
+        if (r == 0 && asprintf(ret, "%.*s%s%s", (int)(file - text), text, path, end) < 0)
+                *ret = must_have(NULL);
+        free(name);
+        free(path);
+        return r;
+}
+
 /* KIND:FILE:REST with the path of FILE. */
 static int with_path(const Perfctl *p, const char *text, char **ret) {
         const char *file = strchr(text, ':') + 1, *end = strrchr(file, ':');
-        char *name, *path = NULL;
-        int r;
 
         if (end && is_static_probe(text))
                 end = memrchr(file, ':', (size_t)(end - file));
@@ -122,13 +168,30 @@ static int with_path(const Perfctl *p, const char *text, char **ret) {
                 *ret = must_have(strdup(text));
                 return 0;
         }
-        name = must_have(strndup(file, (size_t)(end - file)));
-        r = find_file(p, text, name, &path);
-        if (r == 0 && asprintf(ret, "%.*s%s%s", (int)(file - text), text, path, end) < 0)
-                *ret = must_have(NULL);
-        free(name);
-        free(path);
-        return r;
+        return put_path(p, text, file, end, ret);
+}
+
+const char *event_words_file(const char *text, const char **ret_file) {
+        const char *file, *end, *provider;
+
+        if (!has_file(text))
+                return NULL;
+        *ret_file = file = strchr(text, ':') + 1;
+        end = strrchr(file, ':');
+        provider = end && is_static_probe(text) ? memrchr(file, ':', (size_t)(end - file)) : NULL;
+        if (provider && !memchr(provider, '/', (size_t)(end - provider)))
+                return provider;
+        return end ? end : file + strlen(file);
+}
+
+int event_words_glob(const Perfctl *p, const char *text, char **ret) {
+        const char *file, *end = event_words_file(text, &file);
+
+        if (!end || end == file || *file == '/' || memchr(file, '*', (size_t)(end - file))) { /* "uprobe:*": the forms of events */
+                *ret = must_have(strdup(text));
+                return 0;
+        }
+        return put_path(p, text, file, end, ret);
 }
 
 /* `before`, a probe, with the symbol `text` instead of its own. */
@@ -173,14 +236,17 @@ int event_words_add(EventWords *w, const Perfctl *p, const char *text) {
 }
 
 int event_words_add_all(EventWords *w, const Perfctl *p) {
-        size_t n_values;
-        const char *const *values = perfctl_get_all(p, "event", &n_values);
+        const OptionValues *values = perfctl_get_values(p, "event");
         int r = 0;
 
-        for (size_t i = 0; i < p->n_arguments && r == 0; i++)
+        for (size_t i = 0; i < p->n_arguments && r == 0; i++) {
+                w->place = p->argument_places[i];
                 r = event_words_add(w, p, p->arguments[i]);
-        for (size_t i = 0; i < n_values && r == 0; i++)
-                r = event_words_add(w, p, values[i]);
+        }
+        for (size_t i = 0; i < values->n && r == 0; i++) {
+                w->place = values->places[i];
+                r = event_words_add(w, p, values->items[i]);
+        }
         return r;
 }
 
@@ -249,4 +315,17 @@ int event_words_find(EventWords *w, const Perfctl *p, EventWhere where) {
                 if (*w->names[i] && !strpbrk(w->names[i], ":/{}*?[]#@"))
                         r = find_one(&w->names[i], p, where);
         return r;
+}
+
+bool event_words_expand(EventWords *w, const Perfctl *p, const char *glob) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *offered = NULL;
+        const perfd_available_row *row;
+        const size_t n = w->n;
+
+        if (perfd_available(p->client, glob, false, &offered) != 0 || perfd_result_is_truncated(offered))
+                return false;
+        for (size_t i = 0; (row = perfd_result_available(offered, i)); i++)
+                if (strcmp(row->kind, "tracepoint") == 0) /* a form, as kprobe:SYMBOL, is none */
+                        event_words_take(w, row->event);
+        return w->n > n;
 }

@@ -5,6 +5,7 @@
  *     kprobe:a,b  uprobe:/bin/x:f,g            two probes: what has no colon is another symbol of the probe before it
  *     {a,b}  cpu/event=1,umask=2/              one: commas in braces, brackets, parentheses and terms of a PMU part nothing
  *     tracepoint:sched:sched_switch            sched:sched_switch, as bpftrace(8) calls it
+ *     software:page-faults  hardware:cycles    page-faults, cycles; as it calls these
  *     uprobe:libc:malloc  uprobe:./a.out:main  the file that is meant, by its path
  *     sched_switch                             sched:sched_switch, if it is the only one of this name
  */
@@ -19,6 +20,8 @@
 
 typedef struct EventWords {
         char **names;
+        size_t *places; /* of the word that each comes from, on the command line: event_option_get() */
+        size_t place;   /* of what is added next */
         size_t n, room;
 } EventWords;
 
@@ -33,6 +36,20 @@ int event_words_add(EventWords *w, const Perfctl *p, const char *text);
 int event_words_add_all(EventWords *w, const Perfctl *p);
 void event_words_take_all(EventWords *w, const Perfctl *p);
 
+/*
+ * Where the file of a probe in a program ends, "uprobe:FILE:...", "usdt:FILE:PROVIDER:...", "usdt:FILE:...": at a colon or the end.
+ * NULL: it is no such probe. ret_file: where the file begins.
+ */
+const char *event_words_file(const char *text, const char **ret_file);
+/* A glob for the daemon, which a file in it is named to by its path. 0, or an exit status after a message. */
+int event_words_glob(const Perfctl *p, const char *text, char **ret);
+
+/*
+ * What is behind the kind of events that bpftrace(8) writes before their names, "software:page-faults", or "" for the kind alone,
+ * "sw" of perf-list(1); ret_kind: as perfd_available_row has it. NULL: `text` has none, and is given.
+ */
+const char *event_words_kind(const char *text, const char **ret_kind);
+
 /* Where the daemon looks for a name. */
 typedef enum EventWhere {
         EVENT_WHERE_RUNNING,
@@ -44,3 +61,5 @@ typedef enum EventWhere {
  * 0, or an exit status after a message: more than one is called so.
  */
 int event_words_find(EventWords *w, const Perfctl *p, EventWhere where);
+/* The tracepoints that a glob means now. False: none were added, and the daemon, asked for the glob, says why. */
+bool event_words_expand(EventWords *w, const Perfctl *p, const char *glob);

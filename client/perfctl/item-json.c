@@ -36,7 +36,10 @@ static void put_number(Json *j, const perfd_field *f, uint64_t number) {
 void value_put_json(Json *j, const perfd_value *v) {
         switch (v->field->kind) {
         case PERFD_TEXT:
-                json_put_text(j, v->text);
+                if (v->fault)
+                        json_put_null(j);
+                else
+                        json_put_text(j, v->text);
                 return;
         case PERFD_BYTES:
                 json_put_hex_bytes(j, v->text);
@@ -86,7 +89,7 @@ static void put_fields(Json *j, const perfd_item *item) {
         perfd_value v;
         bool names = false;
 
-        json_put_name(j, "fields");
+        JSON_KEY(j, "fields");
         json_begin(j, '{');
         for (size_t i = 0; perfd_item_get(item, i, &v); i++) {
                 json_put_name(j, v.field->name);
@@ -96,7 +99,7 @@ static void put_fields(Json *j, const perfd_item *item) {
         json_end(j, '}');
         if (!names)
                 return;
-        json_put_name(j, "names");
+        JSON_KEY(j, "names");
         json_begin(j, '{');
         for (size_t i = 0; perfd_item_get(item, i, &v); i++)
                 if (v.field->n_values > 0) {
@@ -104,6 +107,65 @@ static void put_fields(Json *j, const perfd_item *item) {
                         value_put_names_json(j, &v);
                 }
         json_end(j, '}');
+}
+
+static void put_numbers(Output *o, const perfd_value *v) {
+        char separator = '[';
+
+        for (size_t i = 0; i < v->count; i++, separator = ',') {
+                char *to = output_begin(o, 1 + DECIMAL_ROOM);
+
+                *to = separator;
+                output_end(o, decimal_put(to + 1, v->numbers[i]));
+        }
+        if (v->count == 0)
+                output_put_char(o, '[');
+        output_put_char(o, ']');
+}
+
+/* The same by a plan: a number behind its key in one go. */
+static void put_planned(Output *o, const PlannedField *f, const perfd_value *v) {
+        char *to = output_begin(o, f->n_key + PLAN_PIECE + 1 + DECIMAL_ROOM);
+        Json j = json_of(o);
+
+        to = plan_put(to, f->key, f->n_key);
+        if (!f->is_array && (f->kind == PERFD_UNSIGNED || f->kind == PERFD_POINTER))
+                output_end(o, decimal_put(to, v->numbers[0]));
+        else if (!f->is_array && f->kind == PERFD_SIGNED)
+                output_end(o, signed_put(to, (int64_t)v->numbers[0]));
+        else {
+                output_end(o, to);
+                if (f->kind == PERFD_UNSIGNED || f->kind == PERFD_POINTER)
+                        put_numbers(o, v);
+                else
+                        value_put_json(&j, v);
+        }
+}
+
+static void put_planned_fields(Json *j, const ItemPlan *plan, const perfd_item *item) {
+        Output *o = j->out;
+        perfd_value v;
+        size_t n = 0;
+
+        JSON_KEY(j, "fields");
+        output_put_char(o, '{');
+        while (n < plan->n_fields && perfd_item_get(item, plan->fields[n].index, &v))
+                put_planned(o, &plan->fields[n++], &v);
+        output_put_char(o, '}');
+        j->comma = true;
+        if (n == 0 || plan->n_names == 0)
+                return;
+        JSON_KEY(j, "names");
+        output_put_char(o, '{');
+        for (size_t i = 0; i < plan->n_names && perfd_item_get(item, plan->names[i].index, &v); i++) {
+                const PlannedField *f = &plan->names[i];
+
+                output_end(o, plan_put(output_begin(o, f->n_key + PLAN_PIECE), f->key, f->n_key));
+                j->comma = false;
+                value_put_names_json(j, &v);
+        }
+        output_put_char(o, '}');
+        j->comma = true;
 }
 
 static void put_callchain(Json *j, const perfd_item *item, perfd_callchain part, const char *name) {
@@ -120,7 +182,7 @@ static void put_callchain(Json *j, const perfd_item *item, perfd_callchain part,
 }
 
 static void put_record(Json *j, const perfd_item *item) {
-        json_put_name(j, "record");
+        JSON_KEY(j, "record");
         json_begin(j, '{');
         record_put_json(j, item);
         json_end(j, '}');
@@ -144,40 +206,100 @@ static void put_process(Json *j, const perfd_process *p) {
                 JSON_STRING(j, "unit", p->unit);
 }
 
-void item_print_json(Output *o, const perfd_item *item, bool raw) {
-        Json j = json_of(o);
+/* NULL: it has nothing to say. */
+static const char *zero_tid_name(perfd_zero_tid zero_tid) {
+        static const char *const names[] = {
+                [PERFD_ZERO_TID_IDLE] = "idle", [PERFD_ZERO_TID_OUTSIDE] = "outside", [PERFD_ZERO_TID_UNKNOWN] = "unknown",
+        };
+
+        return names[zero_tid];
+}
+
+static void put_head(Json *j, const perfd_item *item) {
         const perfd_event *event = perfd_item_event(item);
 
-        json_begin(&j, '{');
-        JSON_STRING(&j, "kind", record_name(perfd_item_record(item)));
-        JSON_NUMBER(&j, "time", perfd_item_time(item));
-        json_put_name(&j, "event");
+        json_begin(j, '{');
+        JSON_STRING(j, "kind", record_name(perfd_item_record(item)));
+        JSON_NUMBER(j, "time", perfd_item_time(item));
+        JSON_KEY(j, "event");
         if (event)
-                json_put_string(&j, event->name);
+                json_put_string(j, event->name);
         else
-                json_put_null(&j);
-        JSON_NUMBER(&j, "cpu", perfd_item_cpu(item));
-        JSON_NUMBER(&j, "pid", perfd_item_pid(item));
-        JSON_NUMBER(&j, "tid", perfd_item_tid(item));
-        JSON_TEXT(&j, "comm", perfd_item_comm(item));
-        if (perfd_item_process(item))
-                put_process(&j, perfd_item_process(item));
-        put_fields(&j, item);
+                json_put_null(j);
+        json_put_name(j, "kernel_event");
+        if (event)
+                json_put_string(j, event->event);
+        else
+                json_put_null(j);
+        JSON_NUMBER(j, "cpu", perfd_item_cpu(item));
+        JSON_NUMBER(j, "pid", perfd_item_pid(item));
+        JSON_NUMBER(j, "tid", perfd_item_tid(item));
+}
+
+#define HEAD_AROUND ((size_t)64) /* literals */
+#define PUT_LITERAL(to, literal) (char *)mempcpy((to), (literal), sizeof(literal) - 1)
+
+/* Of a sample. */
+static void put_planned_head(Json *j, const ItemPlan *plan, const perfd_item *item) {
+        char *to = output_begin(j->out, HEAD_AROUND + plan->n_name + PLAN_PIECE + 4 * DECIMAL_ROOM);
+
+        to = PUT_LITERAL(to, "{\"kind\":\"sample\",\"time\":");
+        to = decimal_put(to, perfd_item_time(item));
+        to = plan_put(to, plan->name, plan->n_name);
+        to = decimal_put(to, perfd_item_cpu(item));
+        to = PUT_LITERAL(to, ",\"pid\":");
+        to = decimal_put(to, perfd_item_pid(item));
+        to = PUT_LITERAL(to, ",\"tid\":");
+        to = decimal_put(to, perfd_item_tid(item));
+        output_end(j->out, to);
+        j->comma = true;
+}
+
+static void put_who(Json *j, const perfd_item *item) {
+        const perfd_process *process = perfd_item_process(item);
+
+        JSON_TEXT(j, "comm", perfd_item_comm(item));
+        if (zero_tid_name(perfd_item_zero_tid(item)))
+                JSON_STRING(j, "zero_tid", zero_tid_name(perfd_item_zero_tid(item)));
+        if (process)
+                put_process(j, process);
+}
+
+/* What few items have. */
+static void put_rest(Json *j, const perfd_item *item, bool raw) {
         if (perfd_item_record(item) != PERFD_SAMPLE)
-                put_record(&j, item);
+                put_record(j, item);
         if (perfd_item_period(item) > 0)
-                JSON_NUMBER(&j, "period", perfd_item_period(item));
+                JSON_NUMBER(j, "period", perfd_item_period(item));
         if (perfd_item_ip(item) > 0)
-                (json_put_name(&j, "ip"), json_put_hex(&j, perfd_item_ip(item)));
+                (JSON_KEY(j, "ip"), json_put_hex(j, perfd_item_ip(item)));
         if (perfd_item_address(item) > 0)
-                (json_put_name(&j, "address"), json_put_hex(&j, perfd_item_address(item)));
+                (JSON_KEY(j, "address"), json_put_hex(j, perfd_item_address(item)));
         if (raw && perfd_item_record(item) == PERFD_SAMPLE)
-                (json_put_name(&j, "raw"), json_put_hex_bytes(&j, perfd_item_raw(item)));
-        put_callchain(&j, item, PERFD_CALLCHAIN_KERNEL, "kernel_callchain");
-        put_callchain(&j, item, PERFD_CALLCHAIN_USER, "user_callchain");
-        parts_put_json(&j, item);
-        json_end(&j, '}');
-        json_end_line(&j);
+                (JSON_KEY(j, "raw"), json_put_hex_bytes(j, perfd_item_raw(item)));
+        put_callchain(j, item, PERFD_CALLCHAIN_KERNEL, "kernel_callchain");
+        put_callchain(j, item, PERFD_CALLCHAIN_USER, "user_callchain");
+        parts_put_json(j, item);
+}
+
+void item_print_json(Output *o, ItemPlans *plans, const perfd_item *item, bool raw) {
+        Json j = json_of(o);
+        const perfd_event *event = perfd_item_event(item);
+        const ItemPlan *plan = plans && event ? item_plans_find(plans, event) : NULL;
+        bool has_more = perfd_item_has_more(item);
+
+        if (plan && !has_more)
+                put_planned_head(&j, plan, item);
+        else
+                put_head(&j, item);
+        put_who(&j, item);
+        if (plan)
+                put_planned_fields(&j, plan, item);
+        else
+                put_fields(&j, item);
+        if (has_more || raw)
+                put_rest(&j, item, raw);
+        output_put(o, "}\n", 2);
 }
 
 void gap_print_json(Output *o, const perfd_gap *gap) {

@@ -304,7 +304,7 @@ static void put_weight(Json *j, const perfd_weight *w) {
 
 static void put_number_above_0(Json *j, const char *name, uint64_t number) {
         if (number > 0)
-                JSON_NUMBER(j, name, number);
+                (json_put_name(j, name), json_put_number(j, number));
 }
 
 void parts_put_json(Json *j, const perfd_item *item) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "client/perfctl/item-columns.h"
+#include "client/perfctl/item-plan.h"
 #include "client/perfctl/json.h"
 #include "client/perfctl/kallsyms.h"
 #include "client/perfctl/line-wrap.h"
@@ -22,12 +23,14 @@ typedef struct ItemText {
         bool has_heading; /* it was printed */
         LineWrap wrap;
         bool has_pair;    /* the line has something behind its event */
+        ItemPlans *plans; /* of the right form, for lines that are neither padded nor coloured; NULL: without */
 } ItemText;
 
 /* An event of this name is in the stream: its column may have to be wider. */
 void item_text_add_event(ItemText *t, const char *name);
 
-void item_print_json(Output *o, const perfd_item *item, bool raw);
+/* plans: of ITEM_FORM_JSON, or NULL. */
+void item_print_json(Output *o, ItemPlans *plans, const perfd_item *item, bool raw);
 void item_print_text(ItemText *t, const perfd_item *item);
 void gap_print_json(Output *o, const perfd_gap *gap);
 void gap_print_text(ItemText *t, const perfd_gap *gap);

@@ -9,6 +9,7 @@
 #include "client/perfctl/item-line.h"
 #include "client/perfctl/item-parts.h"
 #include "client/perfctl/perfctl.h"
+#include "client/perfctl/plain.h"
 #include "client/perfctl/text.h"
 
 #define WHO_WIDTH ((size_t)24)
@@ -56,22 +57,20 @@ static void heading_put(ItemText *t) {
         wrap_end(t);
 }
 
-static size_t digits(uint64_t number) {
-        size_t n = 1;
+/* Gives how many digits it has. */
+static size_t put_digits(Output *o, uint64_t number) {
+        char *to = output_begin(o, DECIMAL_ROOM), *end = decimal_put(to, number);
 
-        while ((number /= 10) > 0)
-                n++;
-        return n;
+        output_end(o, end);
+        return (size_t)(end - to);
 }
 
 /* The kernel's -1: of a task that has no number any more, because it is gone. perf_event_tid_type() of kernel/events/core.c */
 static size_t put_task_number(Output *o, uint32_t number) {
-        if (number == UINT32_MAX) {
-                output_put_string(o, "-1");
-                return 2;
-        }
-        output_put_number(o, number);
-        return digits(number);
+        if (number != UINT32_MAX)
+                return put_digits(o, number);
+        output_put(o, "-1", 2);
+        return 2;
 }
 
 /* "COMM-PID/TID"; of no thread "-PID", or "-". */
@@ -103,7 +102,7 @@ static void put_value(const ItemText *t, const perfd_item *item, size_t i, const
                 text = must_have(malloc(n + 1));
                 n = perfd_item_render(item, i, &symbols, text, n + 1);
         }
-        if (v->field->kind == PERFD_TEXT || (v->field->kind == PERFD_POINTER && v->field->n_values > 0))
+        if ((v->field->kind == PERFD_TEXT && !v->fault) || (v->field->kind == PERFD_POINTER && v->field->n_values > 0))
                 text_put_value(t->out, (perfd_text){ .bytes = text, .length = n });
         else
                 text_put(t->out, text, n);
@@ -127,6 +126,30 @@ static void put_fields(ItemText *t, const perfd_item *item) {
                         continue;
                 pair_begin(t, v.field->name);
                 put_value(t, item, i, &v);
+        }
+}
+
+#define VALUE_ROOM ((size_t)512) /* nearly all are shorter */
+
+/* By a plan: a value is made where it belongs, and stays there if nothing in it has to be escaped. */
+static void put_planned_fields(ItemText *t, const ItemPlan *plan, const perfd_item *item) {
+        const perfd_symbols symbols = { .size = sizeof(symbols), .find = kallsyms_find, .userdata = t->symbols };
+        perfd_value v;
+
+        for (size_t i = 0; i < plan->n_fields; i++) {
+                const PlannedField *f = &plan->fields[i];
+                char *to = output_begin(t->out, f->n_key + PLAN_PIECE + VALUE_ROOM), *value = plan_put(to, f->key, f->n_key);
+                const size_t n = perfd_item_render(item, f->index, &symbols, value, VALUE_ROOM);
+
+                if (n > 0 && n < VALUE_ROOM && (f->is_quoted ? plain_is(value, n, PLAIN_VALUE) : plain_is(value, n, PLAIN_TEXT))) {
+                        output_end(t->out, value + n);
+                        t->has_pair = true;
+                } else if (perfd_item_get(item, f->index, &v)) {
+                        output_end(t->out, value);
+                        put_value(t, item, f->index, &v);
+                        t->has_pair = true;
+                } else
+                        return; /* this item has no fields */
         }
 }
 
@@ -173,14 +196,32 @@ static void put_event(ItemText *t, const perfd_event *event) {
 }
 
 static void put_cpu(ItemText *t, uint32_t cpu) {
-        if (t->is_padded)
-                padding_put(t->out, digits(cpu) < CPU_WIDTH ? CPU_WIDTH - digits(cpu) : 0);
+        for (uint32_t least = 100; t->is_padded && least > 1 && cpu < least; least /= 10) /* CPU_WIDTH */
+                output_put_char(t->out, ' ');
         output_put_number(t->out, cpu);
         column_end(t, 0, 0);
 }
 
+/* What few samples have. */
+static void put_rest(ItemText *t, const perfd_item *item) {
+        if (perfd_item_period(item) > 0) {
+                pair_begin(t, "period");
+                output_put_number(t->out, perfd_item_period(item));
+        }
+        put_hexadecimal(t, "ip", perfd_item_ip(item));
+        put_hexadecimal(t, "address", perfd_item_address(item));
+        parts_put_text(t, item);
+        if (t->raw && perfd_item_record(item) == PERFD_SAMPLE) {
+                pair_begin(t, "raw");
+                output_put_hex_bytes(t->out, perfd_item_raw(item).bytes, perfd_item_raw(item).length);
+        }
+}
+
 void item_print_text(ItemText *t, const perfd_item *item) {
         perfd_record record = perfd_item_record(item);
+        const perfd_event *event = perfd_item_event(item);
+        const ItemPlan *plan = t->plans && event ? item_plans_find(t->plans, event) : NULL;
+        const bool has_more = perfd_item_has_more(item);
 
         if (!t->has_heading)
                 heading_put(t);
@@ -195,28 +236,28 @@ void item_print_text(ItemText *t, const perfd_item *item) {
 
                 column_end(t, width, t->columns.widths[i]);
         }
-        put_event(t, perfd_item_event(item));
+        if (plan) {
+                output_end(t->out, plan_put(output_begin(t->out, plan->n_name + PLAN_PIECE), plan->name, plan->n_name));
+                t->has_pair = false;
+        } else
+                put_event(t, event);
         if (record != PERFD_SAMPLE) {
                 column_end(t, 0, 0);
                 output_put_string(t->out, record_name(record));
                 t->has_pair = true;
                 record_put_text(t, item);
         }
-        put_fields(t, item);
-        if (perfd_item_period(item) > 0) {
-                pair_begin(t, "period");
-                output_put_number(t->out, perfd_item_period(item));
-        }
-        put_hexadecimal(t, "ip", perfd_item_ip(item));
-        put_hexadecimal(t, "address", perfd_item_address(item));
-        parts_put_text(t, item);
-        if (t->raw && record == PERFD_SAMPLE) {
-                pair_begin(t, "raw");
-                output_put_hex_bytes(t->out, perfd_item_raw(item).bytes, perfd_item_raw(item).length);
-        }
+        if (plan && !t->has_pair)
+                put_planned_fields(t, plan, item);
+        else
+                put_fields(t, item);
+        if (has_more || t->raw)
+                put_rest(t, item);
         if (!t->has_pair && !t->is_padded)
                 output_put_char(t->out, '\t'); /* as many columns as the others */
         wrap_end(t);
+        if (!has_more)
+                return;
         put_callchain(t, item, PERFD_CALLCHAIN_KERNEL, "kernel");
         put_callchain(t, item, PERFD_CALLCHAIN_USER, "user");
         parts_put_lines(t, item);
@@ -230,7 +271,7 @@ void gap_print_text(ItemText *t, const perfd_gap *gap) {
         time_text_put(&t->time, o, gap->from, t->is_padded);
         column_end(t, 0, 0);
         colour_begin(t, COLOUR_MISSING);
-        output_print(o, "--- %" PRIu64 " items are missing (", gap->items);
+        output_print(o, "--- %" PRIu64 " %s missing (", gap->items, gap->items == 1 ? "item is" : "items are");
         text_put_string(o, gap->reason);
         output_put_string(o, "), until ");
         time_text_put(&t->time, o, gap->to, false);

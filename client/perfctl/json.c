@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "client/perfctl/plain.h"
 #include "client/perfctl/text.h"
 
 static void json_put_comma(Json *j) {
@@ -62,8 +63,7 @@ static void put_escaped(Output *o, const char *at, size_t n, size_t length) {
                 put_character(o, c);
 }
 
-static void put_quoted(Output *o, const char *bytes, size_t n) {
-        output_put_char(o, '"');
+static void put_with_escapes(Output *o, const char *bytes, size_t n) {
         for (size_t i = 0; i < n;) {
                 size_t plain = i, length;
 
@@ -78,12 +78,26 @@ static void put_quoted(Output *o, const char *bytes, size_t n) {
                 put_escaped(o, bytes + i, n - i, length);
                 i += length > 0 ? length : 1;
         }
+}
+
+void json_quote(Output *o, const char *bytes, size_t n) {
         output_put_char(o, '"');
+        if (plain_is(bytes, n, PLAIN_JSON))
+                output_put(o, bytes, n);
+        else
+                put_with_escapes(o, bytes, n);
+        output_put_char(o, '"');
+}
+
+void json_put_key(Json *j, const char *key, size_t n) {
+        json_put_comma(j);
+        output_put(j->out, key, n);
+        j->comma = false;
 }
 
 void json_put_name(Json *j, const char *name) {
         json_put_comma(j);
-        put_quoted(j->out, name, strlen(name));
+        json_quote(j->out, name, strlen(name));
         output_put_char(j->out, ':');
         j->comma = false;
 }
@@ -106,7 +120,7 @@ void json_end_line(Json *j) {
 
 void json_put_text(Json *j, perfd_text text) {
         json_put_comma(j);
-        put_quoted(j->out, text.bytes, text.length);
+        json_quote(j->out, text.bytes, text.length);
 }
 
 void json_put_string(Json *j, const char *string) {
@@ -116,6 +130,11 @@ void json_put_string(Json *j, const char *string) {
 void json_put_number(Json *j, uint64_t number) {
         json_put_comma(j);
         output_put_number(j->out, number);
+}
+
+void json_put_digits(Json *j, const char *digits) {
+        json_put_comma(j);
+        output_put_string(j->out, digits);
 }
 
 void json_put_signed(Json *j, int64_t number) {

@@ -19,6 +19,11 @@ static inline Json json_of(Output *out) {
 
 /* Names of members are ours, or fields of tracepoints, and are escaped like any text. */
 void json_put_name(Json *j, const char *name);
+/* The same of a name that is a literal and needs no escapes: a member's beginning is copied as it is. */
+void json_put_key(Json *j, const char *key, size_t n);
+#define JSON_KEY(j, name) json_put_key((j), "\"" name "\":", sizeof("\"" name "\":") - 1)
+/* A string, without a comma before it. */
+void json_quote(Output *o, const char *bytes, size_t n);
 /* An object or array, '{' '}' '[' ']'; as a member with json_put_name() before it. */
 void json_begin(Json *j, char bracket);
 void json_end(Json *j, char bracket);
@@ -30,13 +35,14 @@ void json_put_string(Json *j, const char *string);
 void json_put_text(Json *j, perfd_text text);
 void json_put_number(Json *j, uint64_t number);
 void json_put_signed(Json *j, int64_t number);
+void json_put_digits(Json *j, const char *digits); /* an integer of any size */
 void json_put_real(Json *j, double number); /* null if it is none */
 void json_put_bool(Json *j, bool is);
 void json_put_null(Json *j);
 void json_put_hex(Json *j, uint64_t number);      /* "0x..." */
 void json_put_hex_bytes(Json *j, perfd_text text); /* "00ff" */
 
-#define JSON_STRING(j, name, value) (json_put_name((j), (name)), json_put_string((j), (value)))
-#define JSON_NUMBER(j, name, value) (json_put_name((j), (name)), json_put_number((j), (value)))
-#define JSON_BOOL(j, name, value) (json_put_name((j), (name)), json_put_bool((j), (value)))
-#define JSON_TEXT(j, name, value) (json_put_name((j), (name)), json_put_text((j), (value)))
+#define JSON_STRING(j, name, value) (JSON_KEY((j), name), json_put_string((j), (value)))
+#define JSON_NUMBER(j, name, value) (JSON_KEY((j), name), json_put_number((j), (value)))
+#define JSON_BOOL(j, name, value) (JSON_KEY((j), name), json_put_bool((j), (value)))
+#define JSON_TEXT(j, name, value) (JSON_KEY((j), name), json_put_text((j), (value)))

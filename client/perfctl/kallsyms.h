@@ -1,4 +1,4 @@
-/* For `watch`: names of the kernel's addresses, as far as who runs perfctl may read them. */
+/* For `watch` and `count`: names of the kernel's addresses, as far as who runs perfctl may read them. */
 #pragma once
 
 #include <stdbool.h>

@@ -10,7 +10,7 @@ void ledger_put_counts_json(Json *j, const char *name, const perfd_count *counts
         json_put_name(j, name);
         json_begin(j, '{');
         for (size_t i = 0; i < n; i++)
-                JSON_NUMBER(j, counts[i].reason, counts[i].count);
+                (json_put_name(j, counts[i].reason), json_put_number(j, counts[i].count));
         json_end(j, '}');
 }
 
@@ -39,7 +39,7 @@ static void print_event_json(Output *o, const perfd_event_ledger *e) {
         JSON_BOOL(&j, "balanced", e->balanced);
         JSON_BOOL(&j, "exact", e->exact);
         JSON_NUMBER(&j, "count", e->count);
-        JSON_NUMBER(&j, "doubled", e->doubled);
+        JSON_NUMBER(&j, "doubled", e->duplicates);
         JSON_BOOL(&j, "external", e->external);
         JSON_BOOL(&j, "removed", e->removed);
         JSON_BOOL(&j, "stalled", e->stalled);
@@ -120,6 +120,8 @@ void ledger_print_json(Output *o, const perfd_result *ledger) {
                 print_probe_json(o, b);
         if (perfd_result_is_truncated(ledger))
                 output_put_string(o, "{\"kind\":\"truncated\"}\n");
+        if (perfd_result_is_limited(ledger))
+                output_put_string(o, "{\"kind\":\"limited\"}\n");
 }
 
 void ledger_put_counts(Table *t, const perfd_count *counts, size_t n) {
@@ -142,13 +144,22 @@ void ledger_put_counts(Table *t, const perfd_count *counts, size_t n) {
 const char *ledger_explain_unwritten(const perfd_count *counts, size_t n) {
         for (size_t i = 0; i < n; i++)
                 if (strcmp(counts[i].reason, "kernel_unwritten") == 0 && counts[i].count > 0)
-                        return "kernel_unwritten: the kernel counted these and wrote no record of them, interrupted by a change of perf events "
-                               "or because it shows nobody what that process does; no setting of perfd avoids it";
+                        return "kernel_unwritten: the kernel counted these and wrote no record of them, interrupted by a change of perf events, "
+                               "because it shows nobody what that process does, or because a tracepoint such as sched:sched_wakeup "
+                               "names a process of the target while another one runs; no setting of perfd avoids it";
         return NULL;
 }
 
 static void put_balanced(Table *t, bool balanced, bool stalled) {
         table_put(t, stalled ? "stalled" : balanced ? "yes" : "NO");
+}
+
+/* Of a limited ledger only what was lost is known. */
+static void put_known(Table *t, const perfd_result *ledger, uint64_t number) {
+        if (perfd_result_is_limited(ledger))
+                table_put(t, "-");
+        else
+                table_put_number(t, number);
 }
 
 /* At the end of a stream: what happened while it was there. */
@@ -165,9 +176,9 @@ static void print_events(Output *o, bool human, size_t width, const perfd_result
                         table_put(&t, "-");
                 else
                         table_put_number(&t, e->cpu);
-                table_put_number(&t, e->since ? e->since->occurred : e->occurred);
-                table_put_number(&t, e->since ? e->since->delivered : e->delivered);
-                table_put_number(&t, e->since ? e->since->filtered : e->filtered);
+                put_known(&t, ledger, e->since ? e->since->occurred : e->occurred);
+                put_known(&t, ledger, e->since ? e->since->delivered : e->delivered);
+                put_known(&t, ledger, e->since ? e->since->filtered : e->filtered);
                 ledger_put_counts(&t, e->since ? e->since->lost : e->lost, e->since ? e->since->n_lost : e->n_lost);
                 table_put(&t, e->exact ? "yes" : "no");
                 put_balanced(&t, e->balanced, e->stalled);
@@ -186,9 +197,9 @@ static void print_rings(Output *o, bool human, size_t width, const perfd_result 
         for (size_t i = 0; (r = perfd_result_ring_ledger(ledger, i)); i++) {
                 table_put(&t, "ring");
                 table_put_number(&t, r->cpu);
-                table_put_number(&t, r->records);
-                table_put_number(&t, r->samples);
-                table_put_number(&t, r->side_records);
+                put_known(&t, ledger, r->records);
+                put_known(&t, ledger, r->samples);
+                put_known(&t, ledger, r->side_records);
                 ledger_put_counts(&t, r->lost, r->n_lost);
                 put_balanced(&t, r->balanced, r->stalled);
         }
@@ -230,7 +241,7 @@ static void print_probes(Output *o, bool human, size_t width, const perfd_result
                 table_put(&t, "probe");
                 table_put_number(&t, b->id);
                 if (b->known) {
-                        table_put_number(&t, b->hits);
+                        put_known(&t, ledger, b->hits);
                         table_put_number(&t, b->missed);
                 } else {
                         table_put(&t, "unknown");
@@ -264,6 +275,8 @@ void ledger_print_tables(Output *o, bool human, size_t width, const perfd_result
         }
         if (perfd_result_is_truncated(ledger))
                 output_put_string(o, human ? "\nthe rows of events are incomplete: there are too many\n" : "truncated\n");
+        if (perfd_result_is_limited(ledger))
+                output_put_string(o, human ? "\nthe rows have only what was lost: a rule of access.rules limits the samples\n" : "limited\n");
 }
 
 typedef struct Judgement {

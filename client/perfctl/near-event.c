@@ -1,8 +1,11 @@
 /* perfd knows names of perf list, and near ones of a group; which group is meant by a word alone, it cannot know. */
 #include "client/perfctl/near-event.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "client/perfctl/event-advice.h"
 #include "client/perfctl/near.h"
 
 #define CALLS "syscalls:sys_enter_"
@@ -34,20 +37,37 @@ static const char *find_near(const perfd_result *offered, const char *word) {
         return best;
 }
 
+/* The refusal says so itself. */
+static bool is_said(const char *refusal, const char *name) {
+        char *hint;
+        bool is;
+
+        must_have(asprintf(&hint, "did you mean '%s'?", name) < 0 ? NULL : hint);
+        is = strstr(refusal, hint);
+        free(hint);
+        return is;
+}
+
+static void tell_near(const Perfctl *p, const char *event, const char *refusal, perfd_result **offered) {
+        const char *best;
+
+        if (!*event || strpbrk(event, ":/{}*?[]#@"))
+                return;
+        if (!*offered && perfd_available(p->client, NULL, false, offered) != 0)
+                return; /* the refusal was said */
+        best = find_near(*offered, event);
+        if (best && !is_said(refusal, best))
+                (void)perfctl_fail(p, PERFCTL_OK, "'%s': did you mean '%s'?", event, best);
+}
+
 void near_event_tell(const Perfctl *p, const perfd_event_spec *specs, size_t n) {
         __attribute__((cleanup(perfd_result_freep))) perfd_result *offered = NULL;
+        const perfd_error *e = perfd_client_error(p->client); /* the next request has another */
+        char *reason = must_have(strdup(e->reason)), *message = must_have(strdup(e->message));
 
-        if (strcmp(perfd_client_error(p->client)->reason, "unknown-event") != 0)
-                return;
-        for (size_t i = 0; i < n; i++) {
-                const char *best;
-
-                if (!*specs[i].event || strpbrk(specs[i].event, ":/{}*?[]#@"))
-                        continue;
-                if (!offered && perfd_available(p->client, NULL, false, &offered) != 0)
-                        return; /* the refusal was said */
-                best = find_near(offered, specs[i].event);
-                if (best)
-                        (void)perfctl_fail(p, PERFCTL_OK, "'%s': did you mean '%s'?", specs[i].event, best);
-        }
+        for (size_t i = 0; i < n; i++)
+                if (!event_advice_tell(p, specs[i].event, reason, message) && strcmp(reason, "unknown-event") == 0)
+                        tell_near(p, specs[i].event, message, &offered);
+        free(reason);
+        free(message);
 }

@@ -54,30 +54,6 @@ void output_put_slow(Output *o, const char *bytes, size_t n) {
         }
 }
 
-void output_put_number(Output *o, uint64_t number) {
-        char digits[20], *at = digits + sizeof(digits);
-
-        do
-                *--at = (char)('0' + number % 10);
-        while ((number /= 10) != 0);
-        output_put(o, at, (size_t)(digits + sizeof(digits) - at));
-}
-
-void output_put_signed(Output *o, int64_t number) {
-        if (number < 0)
-                output_put_char(o, '-');
-        output_put_number(o, number < 0 ? -(uint64_t)number : (uint64_t)number);
-}
-
-void output_put_hex(Output *o, uint64_t number) {
-        char digits[16], *at = digits + sizeof(digits);
-
-        do
-                *--at = "0123456789abcdef"[number & 15];
-        while ((number >>= 4) != 0);
-        output_put(o, at, (size_t)(digits + sizeof(digits) - at));
-}
-
 void output_put_hex_bytes(Output *o, const char *bytes, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 output_put_char(o, "0123456789abcdef"[(unsigned char)bytes[i] >> 4]);

@@ -20,28 +20,43 @@ enum {
 /* The values of an option that may be given several times. */
 typedef struct OptionValues {
         const char **items;
+        size_t *places; /* Perfctl.n_events when it was given */
         size_t n;
 } OptionValues;
+
+typedef struct EventOption {
+        const Option *option;
+        const char *value;
+        size_t n_before; /* events that stand before it */
+} EventOption;
 
 struct Perfctl {
         const Verb *const *verbs; /* all that there are; ended by NULL */
         const Verb *verb;
-        const char *socket; /* --socket, or NULL */
+        const char *socket; /* --socket, or NULL; with a host: its path there */
+        const char *host;   /* another machine: --host or $PERFD_HOST; NULL: this one */
         bool json;
+        bool headings;      /* of tables, also where there is no terminal: --headings or $PERFCTL_HEADINGS */
         bool help, version;
         bool human;         /* stdout is a terminal */
         const char *options[VERB_OPTIONS_MAX]; /* as in verb->options; NULL: not given, "": a switch that was */
         OptionValues repeated[VERB_OPTIONS_MAX];
         char **arguments;
+        size_t *argument_places; /* as OptionValues.places */
         size_t n_arguments;
+        size_t n_events; /* arguments and values of the option `event`: in the order in which they were given */
+        EventOption *event_options; /* in their order */
+        size_t n_event_options;
         char **command; /* behind "--", for a verb that has one; ended by NULL; NULL: none was given */
         perfd_client *client;
+        const char *path; /* of the socket that it is connected to, on this machine */
         Output out;
 };
 
 /* The value of an option of this verb, NULL if it was not given. */
 const char *perfctl_get(const Perfctl *p, const char *option);
 /* All values of one that may be given several times; as long as `p` lives. */
+const OptionValues *perfctl_get_values(const Perfctl *p, const char *option);
 const char *const *perfctl_get_all(const Perfctl *p, const char *option, size_t *ret_n);
 
 /* "perfctl: VERB: ..." on stderr; gives `code` back. */
@@ -57,7 +72,7 @@ void report_position(const char *expression, size_t offset);
 
 /* To the daemon; 0, or an exit status after a message. */
 int perfctl_connect(Perfctl *p);
-/* The same without a message. */
+/* The same without a message, and of this machine only: another one might ask for a password. */
 int perfctl_connect_quietly(Perfctl *p);
 
 /* main() itself, for tests. */

@@ -75,8 +75,12 @@ const char *perfctl_get(const Perfctl *p, const char *option) {
         return p->options[option_index(p, option)];
 }
 
+const OptionValues *perfctl_get_values(const Perfctl *p, const char *option) {
+        return &p->repeated[option_index(p, option)];
+}
+
 const char *const *perfctl_get_all(const Perfctl *p, const char *option, size_t *ret_n) {
-        const OptionValues *values = &p->repeated[option_index(p, option)];
+        const OptionValues *values = perfctl_get_values(p, option);
 
         *ret_n = values->n;
         return values->items;

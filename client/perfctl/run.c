@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "client/perfctl/command-line.h"
 #include "client/perfctl/perfctl.h"
+#include "client/perfctl/table.h"
 #include "client/perfctl/verb-help.h"
 
 static int run(Perfctl *p) {
@@ -32,12 +34,18 @@ static int finish(Perfctl *p, int code) {
 
 int perfctl_run(int argc, char **argv) {
         static Perfctl p; /* large, and there is one */
+        const char *headings = getenv("PERFCTL_HEADINGS");
         int r;
 
-        p = (Perfctl){ .verbs = verbs, .human = isatty(STDOUT_FILENO) };
+        p = (Perfctl){ .verbs = verbs, .human = isatty(STDOUT_FILENO), .headings = headings && *headings };
         output_init(&p.out, STDOUT_FILENO);
         (void)signal(SIGPIPE, SIG_IGN);
         r = command_line_parse(&p, argc, argv);
+        table_show_headings(p.headings);
+        if (!p.host && !p.socket) /* --socket means this machine's */
+                p.host = getenv("PERFD_HOST");
+        if (p.host && !*p.host)
+                p.host = NULL;
         if (r == 0)
                 r = run(&p);
         r = finish(&p, r);

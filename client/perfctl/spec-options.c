@@ -5,18 +5,20 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "client/perfctl/event-options.h"
 #include "client/perfctl/fetch-args.h"
 #include "client/perfctl/number.h"
+#include "client/perfctl/rate.h"
 #include "client/perfctl/quantity.h"
 #include "client/perfctl/target.h"
 
-static int parse_callchain(const Perfctl *p, perfd_callchain *ret) {
-        const char *text = perfctl_get(p, "callchain");
+static int parse_callchain(const Perfctl *p, size_t place, perfd_callchain *ret) {
+        const char *text = event_option_get(p, "callchain", place);
         unsigned callchain = PERFD_CALLCHAIN_NONE;
         char *copy, *rest, *word;
         int r = 0;
 
-        if (perfctl_get(p, "both-callchains")) {
+        if (event_option_get(p, "both-callchains", place)) {
                 if (text)
                         return perfctl_fail(p, PERFCTL_USAGE, "--both-callchains and --callchain exclude each other");
                 text = "kernel,user";
@@ -49,33 +51,44 @@ int spec_options_check_pairs(const Perfctl *p, const char *option, char separato
         return 0;
 }
 
-static int parse_rate(const Perfctl *p, perfd_event_spec *s) {
+static int parse_rate(const Perfctl *p, size_t place, perfd_event_spec *s) {
+        const char *period = event_option_get(p, "period", place), *frequency = event_option_get(p, "frequency", place);
+        const char *followed = event_option_get(p, "maxactive", place);
         uint64_t maxactive = 0;
         int r;
 
-        if (perfctl_get(p, "period") && perfctl_get(p, "frequency"))
+        if (period && frequency)
                 return perfctl_fail(p, PERFCTL_USAGE, "--period and --frequency exclude each other");
-        r = number_parse(p, "--period: ", perfctl_get(p, "period"), &s->period);
+        r = rate_parse(p, "--period: ", period, s->event, &s->period, &s->frequency);
         if (r == 0)
-                r = number_parse(p, "--frequency: ", perfctl_get(p, "frequency"), &s->frequency);
+                r = number_parse(p, "--frequency: ", frequency, &s->frequency);
         if (r == 0)
-                r = number_parse(p, "--maxactive: ", perfctl_get(p, "maxactive"), &maxactive);
+                r = number_parse(p, "--maxactive: ", followed, &maxactive);
         if (r == 0 && maxactive > UINT32_MAX)
-                r = perfctl_fail(p, PERFCTL_USAGE, "--maxactive: '%s' is too large", perfctl_get(p, "maxactive"));
+                r = perfctl_fail(p, PERFCTL_USAGE, "--maxactive: '%s' is too large", followed);
         s->maxactive = (uint32_t)maxactive;
         return r;
 }
 
-int spec_options_parse(const Perfctl *p, perfd_event_spec *s) {
-        int r;
+/* What the event at this place has for itself, but for its fetch args. */
+static int parse_each(const Perfctl *p, size_t place, perfd_event_spec *s) {
+        int r = parse_rate(p, place, s);
 
-        s->filter = perfctl_get(p, "filter");
+        s->filter = event_option_get(p, "filter", place);
+        return r == 0 ? parse_callchain(p, place, &s->callchain) : r;
+}
+
+int spec_options_parse(const Perfctl *p, perfd_event_spec *s) {
+        int r = 0;
+
         s->fallback = perfctl_get(p, "fallback");
         s->include_self = perfctl_get(p, "include-self");
         s->attr = perfctl_get_all(p, "attr", &s->n_attr);
-        r = parse_rate(p, s);
-        if (r == 0)
-                r = parse_callchain(p, &s->callchain);
+        for (size_t i = 0; i < p->n_events && r == 0; i++) { /* mistakes are said before the daemon is asked for anything */
+                perfd_event_spec each = PERFD_EVENT_SPEC_INIT;
+
+                r = parse_each(p, i, &each);
+        }
         if (r == 0)
                 r = spec_options_check_pairs(p, "attr", '=');
         return r == 0 ? target_parse(p, s) : r;
@@ -118,10 +131,17 @@ static int set_args(const Perfctl *p, const char *args, perfd_event_spec *s) {
         return r;
 }
 
+static bool has_one_filter(const perfd_event_spec *s, size_t n) {
+        for (size_t i = 1; i < n; i++)
+                if (s[i].filter != s->filter)
+                        return false;
+        return true;
+}
+
 /* What the position of a mistake counts in; of several events that is known only if they share it. */
 const char *specs_mistaken_text(const perfd_event_spec *s, size_t n, const char *reason) {
         if (strcmp(reason, "bad-filter") == 0)
-                return s->filter;
+                return has_one_filter(s, n) ? s->filter : NULL;
         if (strcmp(reason, "bad-target") == 0)
                 return s->cpus;
         if (n > 1 || strcmp(reason, "bad-attr") == 0)
@@ -149,8 +169,11 @@ int specs_new(const Perfctl *p, const EventWords *words, const perfd_event_spec 
                 specs[i] = *each;
                 specs[i].event = words->names[i];
         }
-        for (size_t i = 0; i < words->n && r == 0; i++)
-                r = set_args(p, perfctl_get(p, "args"), &specs[i]);
+        for (size_t i = 0; i < words->n && r == 0; i++) {
+                r = parse_each(p, words->places[i], &specs[i]);
+                if (r == 0)
+                        r = set_args(p, event_option_get(p, "args", words->places[i]), &specs[i]);
+        }
         if (r != 0)
                 specs_free(specs, words->n);
         else

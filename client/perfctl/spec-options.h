@@ -6,27 +6,30 @@
 
 /* Rows of a verb's table of options, beside TARGET_OPTIONS. */
 #define SPEC_OPTIONS                                                                                                   \
-        { .name = "filter", .argument = "F", .help = "the kernel's filter, events with fields only",      \
+        { .name = "filter", .each = 1, .argument = "F", .help = "the kernel's filter, events with fields only",      \
           .words = WORDS_FIELDS_ALONE },                 \
-        { .name = "args", .argument = "ARGS", .help = "probes: what they fetch, as in 'file=$arg1:x64'" },             \
-        { .name = "maxactive", .argument = "N", .help = "kretprobe: calls at the same time that are followed" },       \
-        { .name = "period", .letter = 'c', .argument = "N", .help = "a sample each N events" },                        \
-        { .name = "frequency", .letter = 'F', .argument = "HZ", .help = "so many samples a second" },                  \
+        { .name = "args", .each = 2, .argument = "ARGS", .help = "probes: what they fetch, as in 'file=$arg1:x64'" },             \
+        { .name = "maxactive", .each = 3, .argument = "N", .help = "kretprobe: calls at the same time that are followed" },       \
+        { .name = "period", .each = 4, .letter = 'c', .argument = "N", .help = "a sample each N events" },                        \
+        { .name = "frequency", .each = 4, .letter = 'F', .argument = "HZ", .help = "so many samples a second" },                  \
         { .name = "fallback", .argument = "EVENT", .help = "taken if this machine cannot count it: cpu-clock",        \
           .choices = "cpu-clock" },                                                                                    \
-        { .name = "callchain", .argument = "kernel,user", .help = "with callchains of one or both",                    \
+        { .name = "callchain", .each = 5, .argument = "kernel,user", .help = "with callchains of one or both",                    \
           .choices = "kernel user kernel,user" },                                                                      \
-        { .name = "both-callchains", .letter = 'g', .help = "the same as --callchain kernel,user" },                   \
+        { .name = "both-callchains", .each = 5, .letter = 'g', .help = "the same as --callchain kernel,user" },                   \
         { .name = "attr", .argument = "NAME=VALUE", .help = "a field of perf_event_attr", .repeats = true },           \
         { .name = "include-self", .help = "perfd's own activity too" }
 
 /* Any of SPEC_OPTIONS or TARGET_OPTIONS. */
 bool spec_options_given(const Perfctl *p);
-/* Sets what they say; the spec is then to be given to target_deinit(). 0, or PERFCTL_USAGE after a message. */
+/* Sets what they say of all events; the spec is then to be given to target_deinit(). 0, or PERFCTL_USAGE after a message. */
 int spec_options_parse(const Perfctl *p, perfd_event_spec *spec);
 /* "NAME=VALUE", "NAME:TYPE": here it is known which option was meant. */
 int spec_options_check_pairs(const Perfctl *p, const char *option, char separator);
-/* A spec for each word, like `each`, with fetch args of its own: user and kernel, entry and return differ. As before. */
+/*
+ * A spec for each word, like `each`, with what this event has for itself; its fetch args are its own in any case, because those of
+ * user and kernel, entry and return differ. As before.
+ */
 int specs_new(const Perfctl *p, const EventWords *words, const perfd_event_spec *each, perfd_event_spec **ret);
 void specs_free(perfd_event_spec *specs, size_t n);
 /* What the position of a mistake counts in, for perfctl_fail_client(); of several events that is known only if they share it. */

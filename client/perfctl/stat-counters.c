@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/perfctl/event-words.h"
+#include "client/perfctl/near-event.h"
 #include "client/perfctl/stat.h"
 #include "client/perfctl/target.h"
 
@@ -59,48 +61,84 @@ static void add_missing(StatCounters *c, const char *event, const char *place) {
         stat_events_free(members, n);
 }
 
-/* A tracepoint's glob gives several events, which keep their own names. */
+/* Of tracepoints. */
 static bool is_glob(const char *event) {
         return *event != '{' && strpbrk(event, "*?[") && strchr(event, ':') && !strchr(event, '/');
+}
+
+/* Each under a name that no other event has, nor any other run of the command; a glob alone cannot have one. */
+static int request_add(Perfctl *p, char *const *events, size_t n, const perfd_event_spec *target, const StatAsked *asked,
+                       perfd_result **ret) {
+        static const char *const enable_on_exec = "enable-on-exec=true";
+        static size_t n_added;
+        perfd_event_spec *specs = must_have(calloc(n, sizeof(*specs)));
+        char (*names)[64] = must_have(calloc(n, sizeof(*names)));
+        int r;
+
+        for (size_t i = 0; i < n; i++) {
+                (void)snprintf(names[i], sizeof(names[i]), "stat.%d.%zu", (int)getpid(), n_added++);
+                specs[i] = *target;
+                specs[i].event = events[i];
+                specs[i].fallback = stat_event_is_cycles(events[i]) ? asked->target.fallback : NULL;
+                specs[i].name = is_glob(events[i]) ? NULL : names[i];
+                specs[i].interval = asked->interval;
+                specs[i].disabled = true;
+                specs[i].attr = asked->from_exec ? &enable_on_exec : NULL;
+                specs[i].n_attr = asked->from_exec;
+        }
+        r = perfd_add_temporary(p->client, specs, n, ret);
+        free(names);
+        free(specs);
+        return r;
+}
+
+/* Of a glob's: it has gone since it was listed, or the kernel keeps it for itself. */
+static bool is_left_out(const Perfctl *p) {
+        const char *reason = perfd_client_error(p->client)->reason;
+
+        return strcmp(reason, "unknown-event") == 0 || strcmp(reason, "not-sampled") == 0;
+}
+
+/* All in one request, or one by one if that is refused because of some of them. */
+static int add_events(Perfctl *p, StatCounters *c, char *const *events, size_t n, const perfd_event_spec *target, const char *place,
+                      const StatAsked *asked) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
+        int r = request_add(p, events, n, target, asked, &result);
+        const perfd_ref_row *ref;
+        size_t n_before = c->n_events;
+
+        for (size_t k = 0; r == 0 && (ref = perfd_result_ref(result, k)); k++)
+                add_event(c, ref, k < n && !is_glob(events[k]) ? events[k] : ref->name, place);
+        if (r == 0 || n == 1 || !is_left_out(p))
+                return r;
+        for (size_t i = 0; i < n; i++) {
+                r = add_events(p, c, &events[i], 1, target, place, asked);
+                if (r != 0 && !is_left_out(p))
+                        return r;
+        }
+        return c->n_events > n_before ? 0 : r;
 }
 
 /* `target` observes one place, or all that was asked for. */
 static int add_one(Perfctl *p, StatCounters *c, const char *event, const perfd_event_spec *target, const char *place,
                    const StatAsked *asked) {
-        __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
-        static const char *const enable_on_exec = "enable-on-exec=true";
-        static size_t n_added; /* names that no other run of the command has */
-        perfd_event_spec spec = *target;
-        const perfd_ref_row *ref;
-        char name[64];
+        __attribute__((cleanup(event_words_deinit))) EventWords words = EVENT_WORDS_NULL;
+        bool is_filter;
         int r;
 
-        (void)snprintf(name, sizeof(name), "stat.%d.%zu", (int)getpid(), n_added++);
-        spec.event = event;
-        spec.fallback = stat_event_is_cycles(event) ? asked->target.fallback : NULL;
-        spec.name = is_glob(event) ? NULL : name;
-        spec.interval = asked->interval;
-        spec.disabled = true;
-        if (asked->from_exec) {
-                spec.attr = &enable_on_exec;
-                spec.n_attr = 1;
-        }
-        r = perfd_add_temporary(p->client, &spec, 1, &result);
+        if (!is_glob(event) || !event_words_expand(&words, p, event))
+                event_words_take(&words, event);
+        r = add_events(p, c, words.names, words.n, target, place, asked);
         if (r == PERFD_E_REFUSED && perfd_client_error(p->client)->refusal == PERFD_REFUSED_UNSUPPORTED) {
                 add_missing(c, event, place);
                 return 0;
         }
-        if (r != 0) {
-                bool is_no_name = !p->command && !target_is_unknown(p) && !strpbrk(event, ":/") && p->n_arguments > 0;
-
-                r = target_fail(p, event);
-                if (is_no_name) /* perf stat needs no "--" */
-                        (void)perfctl_fail(p, r, "the command to count follows --, as in `perfctl stat -- sleep 1`");
-                return r;
-        }
-        for (size_t k = 0; (ref = perfd_result_ref(result, k)); k++)
-                add_event(c, ref, is_glob(event) ? ref->name : event, place);
-        return 0;
+        if (r == 0)
+                return 0;
+        is_filter = strcmp(perfd_client_error(p->client)->reason, "bad-filter") == 0;
+        r = target_fail(p, is_filter ? target->filter : event);
+        near_event_tell(p, &(perfd_event_spec){ .event = event }, 1);
+        return r;
 }
 
 static int add_at(Perfctl *p, StatCounters *c, const perfd_event_spec *target, const char *place, const StatAsked *asked) {
@@ -129,9 +167,14 @@ static int add_places(Perfctl *p, StatCounters *c, const StatAsked *asked) {
         const perfd_event_spec *t = &asked->target;
         perfd_event_spec spec = *t;
         size_t n;
-        char **cgroups = stat_places_find(t->cgroups, t->n_cgroups, &n);
+        char **cgroups;
         int r;
 
+        for (size_t i = 0; p->host && i < t->n_cgroups; i++)
+                if (strpbrk(t->cgroups[i], "*?["))
+                        return perfctl_fail(p, PERFCTL_USAGE, "--per-cgroup looks on this machine for what '%s' means, and counts on %s: name "
+                                            "the cgroups", t->cgroups[i], p->host);
+        cgroups = stat_places_find(t->cgroups, t->n_cgroups, &n);
         spec.n_cgroups = spec.n_containers = spec.n_units = 0;
         r = add_each(p, c, (const char *const *)cgroups, n, &spec, &spec.cgroups, &spec.n_cgroups, asked);
         if (r == 0)
@@ -151,13 +194,15 @@ static int find_expected(Perfctl *p, StatCounters *c) {
                 return perfctl_fail_client(p, NULL);
         for (size_t i = 0; (row = perfd_result_event(result, i)); i++) {
                 StatEvent *e = stat_counters_find(c, row->id);
+                bool has_places;
 
                 if (!e)
                         continue;
                 e->n_expected = row->n_fds / (row->n_targets > 0 ? row->n_targets : 1);
                 e->fallback = row->fallen_back ? must_have(strdup(row->spec->fallback)) : NULL;
-                e->is_task = row->n_targets > 0 && row->spec->n_cgroups == 0 && row->spec->n_containers == 0 &&
-                             row->spec->n_units == 0;
+                has_places = row->spec->n_cgroups + row->spec->n_containers + row->spec->n_units > 0;
+                e->is_task = row->n_targets > 0 && !has_places;
+                e->is_host = row->n_targets == 0 && !has_places && !*row->spec->target;
         }
         return 0;
 }
@@ -170,21 +215,42 @@ int stat_counters_add(Perfctl *p, StatCounters *c, const StatAsked *asked) {
         return r == 0 ? find_expected(p, c) : r;
 }
 
-/* The events' names, borrowed. */
-static const char **list_names(const StatCounters *c) {
+/* The names, borrowed, of those that nobody else has removed. */
+static const char **list_names(const StatCounters *c, size_t *ret_n) {
         const char **names = must_have(calloc(c->n_events + 1, sizeof(*names)));
 
+        *ret_n = 0;
         for (size_t i = 0; i < c->n_events; i++)
-                names[i] = c->events[i].name;
+                if (!c->events[i].is_removed)
+                        names[(*ret_n)++] = c->events[i].name;
         return names;
 }
 
-int stat_counters_remove(Perfctl *p, const StatCounters *c) {
-        const char **names = list_names(c);
-        int r = c->n_events == 0 || perfd_remove(p->client, names, c->n_events, NULL) == 0 ? 0 : perfctl_fail_client(p, NULL);
+/* All of them. */
+static int request_for(Perfctl *p, perfd_client *control, const StatCounters *c,
+                       int (*request)(perfd_client *client, const char *const *names, size_t n, perfd_result **ret_result)) {
+        size_t n;
+        const char **names = list_names(c, &n);
+        perfd_client *stream = p->client;
+        int r;
 
+        p->client = control; /* whose error it would be */
+        r = n == 0 || request(control, names, n, NULL) == 0 ? 0 : perfctl_fail_client(p, NULL);
+        p->client = stream;
         free(names);
         return r;
+}
+
+int stat_counters_remove(Perfctl *p, const StatCounters *c) {
+        return request_for(p, p->client, c, perfd_remove);
+}
+
+int stat_counters_enable(Perfctl *p, perfd_client *control, const StatCounters *c) {
+        return request_for(p, control, c, perfd_enable);
+}
+
+int stat_counters_disable(Perfctl *p, perfd_client *control, const StatCounters *c) {
+        return request_for(p, control, c, perfd_disable);
 }
 
 void stat_counters_deinit(StatCounters *c) {
@@ -199,18 +265,6 @@ void stat_counters_deinit(StatCounters *c) {
         free(c->list);
         free(c->events);
         *c = (StatCounters){ .list = NULL };
-}
-
-int stat_counters_enable(Perfctl *p, perfd_client *control, const StatCounters *c) {
-        const char **names = list_names(c);
-        perfd_client *stream = p->client;
-        int r;
-
-        p->client = control; /* whose error it would be */
-        r = perfd_enable(control, names, c->n_events, NULL) == 0 ? 0 : perfctl_fail_client(p, NULL);
-        p->client = stream;
-        free(names);
-        return r;
 }
 
 StatEvent *stat_counters_find(const StatCounters *c, uint32_t id) {
@@ -243,6 +297,7 @@ void stat_counters_take_event(StatCounters *c, const perfd_event *event) {
                 counter_set_place(&c->list[e->first + i], kept.place);
                 if (e->is_task && e->n_expected > 0)
                         c->list[e->first + i].n_shares = e->n_expected;
+                c->list[e->first + i].is_host = e->is_host;
         }
         counter_deinit(&kept);
 }
@@ -279,6 +334,10 @@ static double enabled_of(const StatCounter *c) {
         return c->n_shares > 1 && enabled - running < 1e6 + enabled / 100 + (double)(c->apart * c->n_shares) ? running : enabled;
 }
 
+uint64_t stat_counter_enabled(const StatCounter *c) {
+        return (uint64_t)(enabled_of(c) + 0.5);
+}
+
 double stat_counter_confidence(const StatCounter *c) {
         double enabled = enabled_of(c);
 
@@ -291,6 +350,17 @@ double stat_counter_value(const StatCounter *c) {
         return c->sum.value * c->scale * (c->n_shares > 1 && confidence > 0 ? 1 / confidence : 1);
 }
 
+/* A counter of whole CPUs is enabled all the time, so it tells how long that was, whenever it was switched on, read and off. */
+uint64_t stat_counter_duration(const StatCounter *c, uint64_t duration) {
+        uint64_t n = 0;
+
+        for (size_t i = 0; i < c->n_cpus; i++)
+                n += c->cpus[i].enabled > 0;
+        if (!c->is_host || c->sum.enabled == 0)
+                return duration;
+        return c->is_of_cpu ? c->sum.enabled : c->sum.enabled / (n > 0 ? n : 1);
+}
+
 /* Of a task's counter on one CPU nobody knows how long it could have run there: it shared as much as on all of them. */
 bool stat_counter_on(const StatCounter *c, size_t cpu, StatCounter *ret) {
         double confidence = stat_counter_confidence(c);
@@ -299,6 +369,7 @@ bool stat_counter_on(const StatCounter *c, size_t cpu, StatCounter *ret) {
         if (cpu >= c->n_cpus || !c->cpus[cpu].is_there)
                 return false;
         on.sum = c->cpus[cpu];
+        on.is_of_cpu = true;
         if (c->n_shares > 1 && confidence > 0) {
                 on.sum.value /= confidence;
                 on.sum.enabled = (uint64_t)((double)on.sum.running / confidence);
@@ -336,6 +407,14 @@ static uint64_t times_apart(const StatEvent *e) {
         return last > first ? last - first : 0;
 }
 
+uint64_t stat_counters_time(const StatCounters *c, const perfd_item *item) {
+        const perfd_event *event = perfd_item_event(item);
+        const StatEvent *e = event ? stat_counters_find(c, event->id) : NULL;
+        uint32_t cpu = perfd_item_cpu(item);
+
+        return e && cpu < e->n_cpus ? e->times[cpu] : 0;
+}
+
 bool stat_counters_take_item(StatCounters *c, const perfd_item *item) {
         const perfd_event *event = perfd_item_event(item);
         StatEvent *e = event ? stat_counters_find(c, event->id) : NULL;
@@ -362,12 +441,36 @@ uint64_t stat_counters_expected(const StatCounters *c) {
         return n;
 }
 
-void stat_counters_reset(StatCounters *c) {
+static void count_reset(StatCount *count, bool has_begun) {
+        if (has_begun) {
+                count->reported.value += count->value;
+                count->reported.enabled += count->enabled;
+                count->reported.running += count->running;
+        }
+        count->value = 0;
+        count->enabled = count->running = 0;
+}
+
+void stat_counters_reset(StatCounters *c, bool has_begun) {
         for (size_t i = 0; i < c->n; i++) {
-                c->list[i].sum = (StatCount){ .is_there = c->list[i].sum.is_there };
+                count_reset(&c->list[i].sum, has_begun);
                 for (size_t k = 0; k < c->list[i].n_cpus; k++)
-                        c->list[i].cpus[k] = (StatCount){ .is_there = c->list[i].cpus[k].is_there };
+                        count_reset(&c->list[i].cpus[k], has_begun);
         }
         for (size_t i = 0; i < c->n_events; i++)
                 c->events[i].apart = times_apart(&c->events[i]);
+}
+
+static void count_take_whole(StatCount *count) {
+        count->value = count->reported.value;
+        count->enabled = count->reported.enabled;
+        count->running = count->reported.running;
+}
+
+void stat_counters_take_whole(StatCounters *c) {
+        for (size_t i = 0; i < c->n; i++) {
+                count_take_whole(&c->list[i].sum);
+                for (size_t k = 0; k < c->list[i].n_cpus; k++)
+                        count_take_whole(&c->list[i].cpus[k]);
+        }
 }

@@ -38,7 +38,7 @@ void stat_put_json(Output *o, const StatStyle *style, const StatLine *l) {
                 json_put_name(&j, "deviation");
                 json_put_real(&j, stat_spread_deviation(&c->sum.spread));
         }
-        JSON_NUMBER(&j, "enabled", c->sum.enabled);
+        JSON_NUMBER(&j, "enabled", stat_counter_enabled(c));
         JSON_NUMBER(&j, "running", c->sum.running);
         json_put_name(&j, "confidence");
         json_put_real(&j, state == STAT_COUNTED ? stat_counter_confidence(c) : 0);

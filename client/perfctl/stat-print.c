@@ -86,27 +86,33 @@ static bool is_there(const StatCounters *c, size_t cpu) {
 }
 
 /* What cannot be counted has a line for each CPU that others were counted on. */
-static void put_cpus(Perfctl *p, const StatStyle *style, const StatCounters *all, const StatCounter *c, StatLine *l) {
+static void put_cpus(Perfctl *p, const StatStyle *style, const StatCounters *all, const StatCounter *c, StatLine l) {
+        uint64_t duration = l.duration;
+
         for (size_t cpu = 0, n = count_cpus(all); cpu < n; cpu++) {
                 StatCounter on = *c;
 
                 if (!is_there(all, cpu) || (!stat_counter_on(c, cpu, &on) && !c->is_missing))
                         continue;
-                l->counter = &on;
-                l->cpu = (ssize_t)cpu;
-                l->metric = stat_metric_of(&on, all, l->cpu, l->duration);
-                put(p, style, l);
+                l.counter = &on;
+                l.cpu = (ssize_t)cpu;
+                l.duration = stat_counter_duration(&on, duration);
+                l.metric = stat_metric_of(&on, all, l.cpu, l.duration);
+                put(p, style, &l);
         }
 }
 
 static void put_all(Perfctl *p, const StatStyle *style, const StatCounters *c, StatLine l) {
+        uint64_t duration = l.duration;
+
         for (size_t i = 0; i < c->n; i++) {
                 if (style->per_cpu) {
-                        put_cpus(p, style, c, &c->list[i], &l);
+                        put_cpus(p, style, c, &c->list[i], l);
                         continue;
                 }
                 l.counter = &c->list[i];
                 l.cpu = -1;
+                l.duration = stat_counter_duration(l.counter, duration);
                 l.metric = stat_metric_of(l.counter, c, -1, l.duration);
                 put(p, style, &l);
         }
@@ -131,7 +137,62 @@ static void put_time(Output *o, const StatStyle *style, const StatSpread *time, 
         output_put_char(o, '\n');
 }
 
-void stat_print_total(Perfctl *p, const StatStyle *style, const StatRuns *runs, char *const *command) {
+static void put_names(Output *o, const char *separator, const char *const *names, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                output_put_string(o, i > 0 ? separator : "");
+                text_put(o, names[i], strlen(names[i]));
+        }
+}
+
+static void put_ids(Output *o, const char *what, const uint32_t *ids, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                output_print(o, "%s%s%" PRIu32, i > 0 ? "," : what, i > 0 ? "" : " id '", ids[i]);
+        output_put_string(o, n > 0 ? "'" : "");
+}
+
+/* As perf-stat(1) calls it, which has no containers and units. */
+static void put_target(Output *o, const perfd_event_spec *t) {
+        if (t->target || t->cpus) {
+                output_put_string(o, t->target ? "target '" : "CPU(s) '");
+                output_put_string(o, t->target ? t->target : t->cpus);
+                output_put_char(o, '\'');
+        } else if (t->n_cgroups + t->n_containers + t->n_units > 0) {
+                output_put_char(o, '\'');
+                put_names(o, ",", t->cgroups, t->n_cgroups);
+                output_put_string(o, t->n_cgroups > 0 && t->n_containers + t->n_units > 0 ? "," : "");
+                put_names(o, ",", t->containers, t->n_containers);
+                output_put_string(o, t->n_containers > 0 && t->n_units > 0 ? "," : "");
+                put_names(o, ",", t->units, t->n_units);
+                output_put_char(o, '\'');
+        } else if (t->n_pids + t->n_tids > 0) {
+                put_ids(o, "process", t->pids, t->n_pids);
+                output_put_string(o, t->n_pids > 0 && t->n_tids > 0 ? ", " : "");
+                put_ids(o, "thread", t->tids, t->n_tids);
+        } else
+                output_put_string(o, "'system wide'");
+}
+
+static void put_title(Output *o, const StatOptions *options, uint64_t n_runs) {
+        char *const *command = options->command;
+        size_t n = 0;
+
+        output_put_string(o, "\n Performance counter stats for ");
+        if (!command || options->is_beside)
+                put_target(o, &options->asked.target);
+        if (command) {
+                while (command[n])
+                        n++;
+                output_put_string(o, options->is_beside ? " during '" : "'");
+                put_names(o, " ", (const char *const *)command, n);
+                output_put_char(o, '\'');
+        }
+        if (options->style.is_repeated)
+                output_print(o, " (%" PRIu64 " runs)", n_runs);
+        output_put_string(o, ":\n\n");
+}
+
+void stat_print_total(Perfctl *p, const StatRuns *runs, const StatOptions *options) {
+        const StatStyle *style = &options->style;
         uint64_t elapsed = (uint64_t)runs->elapsed.mean;
         StatLine line = { .time = elapsed, .duration = elapsed };
         Output *o = &p->out;
@@ -140,19 +201,13 @@ void stat_print_total(Perfctl *p, const StatStyle *style, const StatRuns *runs, 
                 put_all(p, style, &runs->total, line);
                 return;
         }
-        output_print(o, "\n Performance counter stats for '");
-        for (size_t i = 0; command[i]; i++) {
-                output_put_string(o, i > 0 ? " " : "");
-                text_put(o, command[i], strlen(command[i]));
-        }
-        output_put_string(o, "'");
-        if (style->is_repeated)
-                output_print(o, " (%" PRIu64 " runs)", runs->elapsed.n);
-        output_print(o, ":\n\n");
+        put_title(o, options, runs->elapsed.n);
         put_all(p, style, &runs->total, line);
         output_put_char(o, '\n');
         put_time(o, style, &runs->elapsed, "time elapsed");
         output_put_char(o, '\n');
+        if (!options->command)
+                return;
         put_time(o, style, &runs->user, "user");
         put_time(o, style, &runs->sys, "sys");
         output_put_char(o, '\n');

@@ -1,6 +1,6 @@
 /*
- * Two connections: one whose end takes the counters away, however we end, and the stream. CPUs read at the multiples of
- * the interval, so a report is what has the same number; it is printed when all CPUs have spoken, or a moment later.
+ * Two connections: one whose end takes the counters away, however we end, and the stream. What is counted ends where the counters are
+ * disabled, not where we hear of it: then each CPU says what it has counted, and the stream is asked to stop behind that.
  */
 #include "client/perfctl/stat.h"
 
@@ -12,82 +12,30 @@
 #include <string.h>
 #include <time.h>
 
+#include "client/perfctl/daemon-clock.h"
 #include "client/perfctl/signals.h"
-
-#define PATIENCE 200000000       /* ns that a report waits for the last CPU, or half of the interval */
-#define TOTAL_INTERVAL 100000000 /* of reads whose sum alone is printed */
-#define LAST_WORDS 2000000000    /* ns that we wait for the reads behind a command's end */
+#include "client/perfctl/stat-reports.h"
+#include "client/perfctl/task-ends.h"
 
 typedef struct Stat {
         Perfctl *p;
         const StatOptions *options;
         perfd_client *control;
         StatCounters counters;
+        StatReports reports;
         Command command;
-        uint64_t interval;
-        bool was_told; /* by a signal to end */
-
-        /* of the stream's clock, ns */
-        clockid_t clock;
-        uint64_t began;    /* the counters did, or the command */
-        uint64_t reported; /* up to here */
-        uint64_t stopped;  /* the command did; 0: not yet */
-
-        uint64_t tick;     /* of the report that is on its way, times the interval its time; 0: none */
-        uint64_t n_items;  /* of it */
-        uint64_t deadline; /* CLOCK_MONOTONIC: then it is printed without the rest */
-        uint64_t give_up;  /* the same: then nothing more will come; 0: not yet */
-        uint64_t n_reports;
+        TaskEnds tasks; /* of --pid and --tid */
+        DaemonClock clock; /* of the stream */
+        uint64_t stopped; /* of that, ns: what was counted has ended, and is reported; 0: not yet */
+        bool has_ended;   /* by itself, and not because we do not go on: at `stopped` */
+        bool was_told;    /* by a signal to end */
+        bool is_late;     /* the command was told, because its time is over */
         bool is_enough;
         bool stopping;
         int code;
 } Stat;
 
-static uint64_t now_of(clockid_t clock) {
-        struct timespec ts;
-
-        clock_gettime(clock, &ts);
-        return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
-static int find_clock(Stat *s) {
-        static const struct {
-                const char *name;
-                clockid_t id;
-        } clocks[] = {
-                { "monotonic", CLOCK_MONOTONIC },
-                { "monotonic-raw", CLOCK_MONOTONIC_RAW },
-                { "boottime", CLOCK_BOOTTIME },
-                { "realtime", CLOCK_REALTIME },
-        };
-        __attribute__((cleanup(perfd_result_freep))) perfd_result *status = NULL;
-
-        if (perfd_status(s->p->client, &status) != 0)
-                return perfctl_fail_client(s->p, NULL);
-        for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
-                if (strcmp(clocks[i].name, perfd_result_status(status)->clock) == 0) {
-                        s->clock = clocks[i].id;
-                        return 0;
-                }
-        return perfctl_fail(s->p, PERFCTL_FAILED, "the daemon's clock '%s' is not known here",
-                            perfd_result_status(status)->clock);
-}
-
 /* ---- what comes -------------------------------------------------------------------------------------------------- */
-
-static void report(Stat *s) {
-        uint64_t end = s->tick * s->interval, begin = s->reported > 0 ? s->reported : s->began;
-
-        if (s->options->interval > 0 && end > begin) {
-                stat_print(s->p, &s->options->style, &s->counters, end - s->began, end - begin);
-                stat_counters_reset(&s->counters);
-        }
-        s->reported = end;
-        s->n_reports++;
-        s->is_enough = s->is_enough || (s->stopped > 0 && end > s->stopped) ||
-                       (s->options->count > 0 && s->n_reports == s->options->count);
-        s->tick = s->n_items = 0;
-}
 
 static void on_event(void *userdata, const perfd_event *event) {
         Stat *s = userdata;
@@ -97,22 +45,10 @@ static void on_event(void *userdata, const perfd_event *event) {
 
 static void on_item(void *userdata, const perfd_item *item) {
         Stat *s = userdata;
-        uint64_t tick = perfd_item_time(item) / s->interval;
 
-        if (s->is_enough)
-                return;
-        if (s->tick > 0 && tick > s->tick)
-                report(s);
-        if (s->is_enough || !stat_counters_take_item(&s->counters, item))
-                return;
-        if (s->tick == 0 &&
-            tick * s->interval > s->reported) { /* else of a report that is printed: part of the next one */
-                s->tick = tick;
-                s->deadline = now_of(CLOCK_MONOTONIC) + (s->interval / 2 < PATIENCE ? s->interval / 2 : PATIENCE);
-        }
-        s->n_items += tick == s->tick;
-        if (s->tick > 0 && s->n_items == stat_counters_expected(&s->counters))
-                report(s);
+        if (!s->is_enough || s->reports.is_ending)
+                stat_reports_take(&s->reports, item, clock_read(CLOCK_MONOTONIC));
+        s->is_enough = s->is_enough || (s->options->count > 0 && s->reports.n_made == s->options->count);
 }
 
 /* What is missing of a sum comes with the next one. */
@@ -130,6 +66,7 @@ static void on_removed(void *userdata, uint32_t id, const char *name) {
         if (!e || s->stopping)
                 return;
         e->n_expected = 0;
+        e->is_removed = true;
         (void)perfctl_fail(s->p, PERFCTL_OK, "%s was removed by another client", s->counters.list[e->first].event);
 }
 
@@ -138,20 +75,30 @@ static void on_end(void *userdata, const perfd_end *end) {
 
         if (!s->stopping)
                 s->code = perfctl_fail(s->p, PERFCTL_FAILED, "the daemon ended the stream: %s", end->reason);
+        else if (s->stopped > 0)
+                stat_reports_make_last(&s->reports, s->has_ended ? s->stopped : 0);
 }
 
 /* ---- the loop ---------------------------------------------------------------------------------------------------- */
 
-static int timeout_ms(const Stat *s) {
-        uint64_t until = s->tick > 0 ? s->deadline : UINT64_MAX, now = now_of(CLOCK_MONOTONIC);
+/* ns until all is counted that was asked for; 0: it is; UINT64_MAX: that is not a matter of time. */
+static uint64_t time_left(const Stat *s) {
+        uint64_t end = s->reports.began + s->options->duration, now = daemon_clock_now(&s->clock);
 
-        if (s->give_up > 0 && s->give_up < until)
-                until = s->give_up;
-        if (until == UINT64_MAX || s->stopping)
+        if (s->options->duration == 0 || s->is_enough || s->is_late)
+                return UINT64_MAX;
+        return end > now ? end - now : 0;
+}
+
+static int timeout_ms(const Stat *s) {
+        uint64_t deadline = stat_reports_deadline(&s->reports), now = clock_read(CLOCK_MONOTONIC), left = time_left(s), ns;
+
+        if (s->stopping || (deadline == UINT64_MAX && left == UINT64_MAX))
                 return -1;
-        if (until <= now)
-                return 0;
-        return until - now < 1000000000000 ? (int)((until - now + 999999) / 1000000) : 1000000; /* it is asked again */
+        ns = deadline == UINT64_MAX ? UINT64_MAX : deadline > now ? deadline - now : 0;
+        if (left < ns)
+                ns = left;
+        return ns < 1000000000000 ? (int)((ns + 999999) / 1000000) : 1000000; /* it is asked again */
 }
 
 static int await(Stat *s, Signals *ret) {
@@ -159,11 +106,12 @@ static int await(Stat *s, Signals *ret) {
                 { .fd = perfd_client_fd(s->p->client), .events = perfd_client_events(s->p->client) },
                 { .fd = signals_fd(), .events = POLLIN },
                 { .fd = s->p->out.fd }, /* tells when its reader is gone */
+                { .fd = s->tasks.fd, .events = POLLIN },
         };
         int n;
 
         output_flush(&s->p->out);
-        n = s->p->out.error ? 0 : poll(fds, 3, timeout_ms(s));
+        n = s->p->out.error ? 0 : poll(fds, 4, timeout_ms(s));
         if (n < 0 && errno != EINTR)
                 return perfctl_fail(s->p, PERFCTL_FAILED, "poll: %s", strerror(errno));
         if (n > 0 && fds[2].revents & (POLLERR | POLLHUP))
@@ -172,32 +120,54 @@ static int await(Stat *s, Signals *ret) {
         return 0;
 }
 
-/* The first reads behind the command's end have all of it; if none comes, what is there has to do. */
+static void on_stopped(Stat *s, bool has_ended) {
+        if (s->is_enough)
+                return;
+        s->stopped = daemon_clock_now(&s->clock);
+        s->has_ended = has_ended;
+        s->is_enough = true;
+        stat_reports_end(&s->reports);
+}
+
+/* What a command does until it has ended belongs to it too. */
+static void end_command(Stat *s) {
+        if (s->command.pid > 0 && !s->command.ended)
+                (void)kill(s->command.pid, SIGTERM);
+}
+
 static void on_signals(Stat *s, Signals signals) {
-        if (signals.child && s->stopped == 0) {
+        if (signals.child) {
                 command_look(&s->command);
-                if (s->command.ended) {
-                        s->stopped = now_of(s->clock);
-                        s->is_enough = s->counters.n_events == 0;
-                        s->give_up = now_of(CLOCK_MONOTONIC) + s->interval + LAST_WORDS;
-                }
+                if (s->command.ended)
+                        on_stopped(s, true);
         }
         if (!signals.end)
                 return;
         s->was_told = true;
-        if (s->command.pid > 0 && !s->command.ended)
-                (void)kill(s->command.pid, SIGTERM);
-        else if (s->stopped == 0)
-                s->is_enough = true;
+        end_command(s);
+        if (s->command.pid == 0)
+                on_stopped(s, false);
 }
 
-static void on_deadline(Stat *s) {
-        uint64_t now = now_of(CLOCK_MONOTONIC);
+static void on_time(Stat *s) {
+        stat_reports_make_late(&s->reports, clock_read(CLOCK_MONOTONIC));
+        if (time_left(s) > 0)
+                return;
+        s->is_late = s->options->command;
+        if (s->is_late)
+                end_command(s);
+        else
+                on_stopped(s, false);
+}
 
-        if (s->tick > 0 && now >= s->deadline)
-                report(s);
-        if (s->give_up > 0 && now >= s->give_up)
-                s->is_enough = true;
+/* Once it is enough. */
+static int stop(Stat *s) {
+        int r = s->stopped > 0 ? stat_counters_disable(s->p, s->control, &s->counters) : 0;
+
+        s->stopping = true;
+        if (r == 0 && perfd_stream_stop(s->p->client) != 0)
+                r = perfctl_fail_client(s->p, NULL);
+        return r;
 }
 
 static int loop(Stat *s) {
@@ -211,19 +181,21 @@ static int loop(Stat *s) {
                 if (s->p->out.error)
                         return PERFCTL_OK; /* main says it, unless the reader just went away */
                 on_signals(s, signals);
+                if (task_ends_take(&s->tasks))
+                        on_stopped(s, true);
                 r = s->counters.n_events > 0 ? perfd_client_process(s->p->client) : 0; /* else there is no stream */
                 if (r == PERFD_E_ENDED)
                         return s->code;
                 if (r != 0)
                         return perfctl_fail_client(s->p, NULL);
-                on_deadline(s);
+                on_time(s);
                 if (!s->is_enough || s->stopping)
                         continue;
                 if (s->counters.n_events == 0)
                         return PERFCTL_OK;
-                s->stopping = true;
-                if (perfd_stream_stop(s->p->client) != 0)
-                        return perfctl_fail_client(s->p, NULL);
+                r = stop(s);
+                if (r != 0)
+                        return r;
         }
 }
 
@@ -233,8 +205,8 @@ static int add(Stat *s) {
         StatAsked asked = s->options->asked;
         uint32_t pid = (uint32_t)s->command.pid;
 
-        asked.interval = s->interval;
-        if (s->options->command) {
+        asked.interval = s->reports.every;
+        if (s->options->command && !s->options->is_beside) {
                 asked.from_exec = true;
                 asked.target.pids = &pid;
                 asked.target.n_pids = 1;
@@ -270,11 +242,22 @@ static int connect_stream(Stat *s) {
         return perfctl_connect(s->p);
 }
 
+/* A signal is heard of in a moment, as this is short. */
+static void wait_for_reads(const Stat *s) {
+        uint64_t ns = stat_reports_wait(&s->reports, daemon_clock_now(&s->clock));
+        struct timespec left = { .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
+
+        while (nanosleep(&left, &left) < 0 && errno == EINTR)
+                ;
+}
+
 /* The subscription stands before the counters begin, and the command begins after them: so nothing is missed. */
 static int start(Stat *s) {
         char **command = s->options->command;
-        int r = command ? command_start(s->p, &s->command, command) : 0;
+        int r = command ? 0 : task_ends_open(s->p, &s->tasks); /* a command says alone for how long */
 
+        if (r == 0 && command)
+                r = command_start(s->p, &s->command, command);
         if (r == 0)
                 r = add(s);
         if (r == 0 && s->counters.n_events > 0)
@@ -285,13 +268,11 @@ static int start(Stat *s) {
                 return r;
         if (s->options->interval > 0)
                 stat_print_heading(s->p, &s->options->style);
-        s->began = now_of(s->clock);
         if (s->counters.n_events > 0)
                 r = stat_counters_enable(s->p, s->control, &s->counters);
-        if (r != 0 || !command)
-                return r;
-        s->began = now_of(s->clock);
-        return command_go(s->p, &s->command, command);
+        wait_for_reads(s);
+        stat_reports_begin(&s->reports, daemon_clock_now(&s->clock));
+        return r == 0 && command ? command_go(s->p, &s->command, command) : r;
 }
 
 /* The connection that holds the events is that of the next run. */
@@ -304,21 +285,34 @@ static int end_run(Stat *s, int r) {
         return r == 0 && s->options->n_runs > 1 ? stat_counters_remove(s->p, &s->counters) : r;
 }
 
+/* How long it was counted; where intervals are reported, these are. */
+static uint64_t time_of(const Stat *s) {
+        if (s->options->has_total)
+                return s->reports.reported - s->reports.began;
+        return (s->stopped > 0 ? s->stopped : daemon_clock_now(&s->clock)) - s->reports.began;
+}
+
 /* ret_code: of the command. */
 static int run_once(Stat *s, StatRuns *runs, int *ret_code) {
         StatTimes times;
-        int r = start(s);
+        int r;
 
+        stat_reports_init(&s->reports, s->p, &s->options->style, &s->counters, s->options->interval);
+        s->reports.is_of_command = s->options->command;
+        r = start(s);
         if (r == 0)
                 r = loop(s);
         r = end_run(s, r);
-        times = (StatTimes){ (s->stopped > 0 ? s->stopped : now_of(s->clock)) - s->began, s->command.user, s->command.sys };
-        if (s->command.ended)
+        if (s->options->has_total)
+                stat_counters_take_whole(&s->counters);
+        times = (StatTimes){ time_of(s), s->command.user, s->command.sys };
+        if (s->command.ended && !s->is_late)
                 *ret_code = command_code(&s->command);
         if (r == 0 && !stat_runs_add(runs, &s->counters, &times))
                 r = perfctl_fail(s->p, PERFCTL_FAILED,
                                  "the events differ from those of the previous run: of a glob, or of a cgroup");
         command_deinit(&s->command);
+        task_ends_close(&s->tasks);
         stat_counters_deinit(&s->counters);
         return r;
 }
@@ -330,16 +324,15 @@ int stat_run(Perfctl *p, const StatOptions *options) {
         int code = 0, r = signals_catch(p, options->command != NULL);
 
         if (r == 0)
-                r = find_clock(&s);
+                r = daemon_clock_find(p, &s.clock);
         for (uint64_t i = 0; i < options->n_runs && r == 0 && !was_told && !p->out.error; i++) {
-                s = (Stat){ .p = p, .options = options, .command = COMMAND_NULL, .clock = s.clock,
-                            .interval = options->interval > 0 ? options->interval : TOTAL_INTERVAL };
+                s = (Stat){ .p = p, .options = options, .command = COMMAND_NULL, .tasks = TASK_ENDS_NULL, .clock = s.clock };
                 r = run_once(&s, &runs, &code);
                 was_told = s.was_told;
         }
-        if (r == 0 && options->command && options->interval == 0 && !p->out.error) {
+        if (r == 0 && (options->interval == 0 || options->has_total) && !p->out.error) {
                 stat_runs_finish(&runs);
-                stat_print_total(p, &options->style, &runs, options->command);
+                stat_print_total(p, &runs, options);
         }
         stat_runs_deinit(&runs);
         return r == 0 ? code : r;

@@ -18,6 +18,10 @@ typedef struct StatCount {
         double value;              /* of CPUs: as if each had counted all the time; of tasks: as counted */
         uint64_t enabled, running; /* ns */
         StatSpread spread;
+        struct {
+                double value;
+                uint64_t enabled, running;
+        } reported; /* the same, up to the last report */
 } StatCount;
 
 /* A counter: a line of a report, or one for each CPU. */
@@ -26,6 +30,8 @@ typedef struct StatCounter {
         char *unit;      /* "events", "ns", "Joules" */
         double scale;    /* value times this is in `unit` */
         bool is_missing; /* this machine cannot count it */
+        bool is_host;    /* of whole CPUs, and whatever they do */
+        bool is_of_cpu;  /* stat_counter_on() made it */
         char *place;     /* the cgroup, container or unit that it is counted in; NULL: what was asked for in one */
 
         StatCount sum;
@@ -41,10 +47,14 @@ typedef struct StatCounter {
 
 /* What it really counted of the time that it was enabled: from 0, which is "not counted", to 1. */
 double stat_counter_confidence(const StatCounter *c);
+/* ns of which `sum.running` is that part: of a task the time that it ran, wherever. */
+uint64_t stat_counter_enabled(const StatCounter *c);
 /* As if it had counted all the time, in `unit`. */
 double stat_counter_value(const StatCounter *c);
 /* On one CPU alone, as a counter that borrows all of its memory. False: this CPU has said nothing of it. */
 bool stat_counter_on(const StatCounter *c, size_t cpu, StatCounter *ret);
+/* What it was counted in, ns: the counter's own time if it has one, or else `duration`. */
+uint64_t stat_counter_duration(const StatCounter *c, uint64_t duration);
 /* The place of what one CPU counts; there are more of them if it is none yet. */
 StatCount *stat_counter_reach(StatCounter *c, size_t cpu);
 
@@ -53,8 +63,9 @@ typedef struct StatEvent {
         uint32_t id;
         char *name;
         size_t first, n;     /* n 0: its descriptor has not come yet, and one place is kept */
-        uint64_t n_expected; /* items in each interval: its CPUs */
-        bool is_task;
+        uint64_t n_expected; /* items of each read: its CPUs */
+        bool is_task, is_host;
+        bool is_removed;        /* by another client */
         char *fallback;         /* what is counted instead, or NULL */
         perfd_read_value *last; /* what each CPU said last: n for each CPU */
         uint64_t *times;        /* of that, for each CPU; 0: it has said nothing */
@@ -73,7 +84,7 @@ typedef struct StatCounters {
 typedef struct StatAsked {
         const char *const *events;
         size_t n_events;
-        perfd_event_spec target; /* its members about whom and where, and `fallback` */
+        perfd_event_spec target; /* its members about whom and where, `fallback` and `filter` */
         bool per_place;          /* each cgroup, container and unit of it on its own */
         uint64_t interval;       /* ns */
         bool from_exec;          /* the target's tasks are counted from their next exec on */
@@ -90,14 +101,20 @@ int stat_counters_remove(Perfctl *p, const StatCounters *c);
 void stat_counters_deinit(StatCounters *c);
 /* All that were added begin to count. */
 int stat_counters_enable(Perfctl *p, perfd_client *control, const StatCounters *c);
+/* And end; what they counted until then is in the stream. */
+int stat_counters_disable(Perfctl *p, perfd_client *control, const StatCounters *c);
 /* What a stream says. take_item: false if it is none of these reads. */
 void stat_counters_take_event(StatCounters *c, const perfd_event *event);
 bool stat_counters_take_item(StatCounters *c, const perfd_item *item);
+/* When this item's CPU was last read of this event; 0: not yet. */
+uint64_t stat_counters_time(const StatCounters *c, const perfd_item *item);
 StatEvent *stat_counters_find(const StatCounters *c, uint32_t id);
-/* Items that an interval has, if every CPU says something. */
+/* Items that a read has, if every CPU says something. */
 uint64_t stat_counters_expected(const StatCounters *c);
-/* After a report: from 0 again. */
-void stat_counters_reset(StatCounters *c);
+/* After a report: from 0 again. has_begun: what was counted until now belongs to the whole. */
+void stat_counters_reset(StatCounters *c, bool has_begun);
+/* In the place of what was counted since the last report, what was counted in all of them. */
+void stat_counters_take_whole(StatCounters *c);
 
 /* stat-events.c: "a,{b,c},pmu/d=1,e=2/" has three events, each in malloc'ed memory. */
 char **stat_events_split(const char *list, size_t *ret_n);
@@ -148,7 +165,7 @@ typedef struct StatMetric {
         const char *unit; /* NULL: nothing */
 } StatMetric;
 
-/* cpu: a line of this CPU alone, as `c` is; -1: of all. duration: ns. */
+/* cpu: a line of this CPU alone, as `c` is; -1: of all. duration: ns, as of stat_counter_duration(). */
 StatMetric stat_metric_of(const StatCounter *c, const StatCounters *all, ssize_t cpu, uint64_t duration);
 
 /* stat-print.c */
@@ -159,12 +176,24 @@ typedef struct StatStyle {
         bool is_repeated; /* several runs */
 } StatStyle;
 
+typedef struct StatOptions {
+        StatAsked asked; /* but its interval */
+        StatStyle style;
+        uint64_t interval; /* ns; 0: one report at the end of the command, or of `duration` */
+        uint64_t count;    /* reports; 0: no limit */
+        uint64_t duration; /* ns; 0: no limit */
+        bool has_total;    /* behind the reports of intervals there is one of all of them */
+        uint64_t n_runs;   /* of the command */
+        char **command;    /* or NULL */
+        bool is_beside;    /* what is counted is not the command, but what was asked for, while it runs */
+} StatOptions;
+
 /* The heading of a series, once; then a line, or a JSON object, for each counter. */
 void stat_print_heading(Perfctl *p, const StatStyle *style);
 /* time: ns since the counters began, of the end of what is reported, which lasted `duration`. */
 void stat_print(Perfctl *p, const StatStyle *style, const StatCounters *c, uint64_t time, uint64_t duration);
-/* Whole runs of a command, without the column of times. */
-void stat_print_total(Perfctl *p, const StatStyle *style, const StatRuns *runs, char *const *command);
+/* Whole runs of a command, or the whole of a time, without the column of times. */
+void stat_print_total(Perfctl *p, const StatRuns *runs, const StatOptions *options);
 
 /* stat-fields.c: a line for programs. */
 typedef struct StatLine {
@@ -178,15 +207,5 @@ typedef struct StatLine {
 void stat_put_json(Output *o, const StatStyle *style, const StatLine *line);
 void stat_put_fields(Output *o, const StatStyle *style, const StatLine *line);
 
-/* stat.c */
-typedef struct StatOptions {
-        StatAsked asked; /* but its interval */
-        StatStyle style;
-        uint64_t interval; /* ns; 0: one report at the end of the command */
-        uint64_t count;    /* reports; 0: no limit */
-        uint64_t n_runs;   /* of the command */
-        char **command;    /* or NULL */
-} StatOptions;
-
-/* On a client that is connected to the control socket. An exit status. */
+/* stat.c: on a client that is connected to the control socket. An exit status. */
 int stat_run(Perfctl *p, const StatOptions *options);

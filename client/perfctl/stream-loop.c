@@ -14,17 +14,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client/perfctl/daemon-clock.h"
 #include "client/perfctl/ledger-rows.h"
 #include "client/perfctl/signals.h"
 #include "client/perfctl/terminal.h"
 #include "client/perfctl/text.h"
-
-uint64_t monotonic_now(void) {
-        struct timespec ts;
-
-        clock_gettime(CLOCK_MONOTONIC, &ts);
-        return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 void put_stream_start(Json *j, const perfd_start *s) {
         json_begin(j, '{');
@@ -45,13 +39,14 @@ void put_stream_end(Json *j, const char *counted, uint64_t n, const perfd_end *e
         json_begin(j, '{');
         JSON_STRING(j, "kind", "end");
         JSON_STRING(j, "reason", end->reason);
-        JSON_NUMBER(j, counted, n);
+        json_put_name(j, counted);
+        json_put_number(j, n);
         JSON_NUMBER(j, "received", end->received);
         JSON_NUMBER(j, "missed", end->missed);
         json_put_name(j, "lost");
         json_begin(j, '{');
         for (size_t i = 0; i < end->n_lost; i++)
-                JSON_NUMBER(j, end->lost[i].reason, end->lost[i].count);
+                (json_put_name(j, end->lost[i].reason), json_put_number(j, end->lost[i].count));
         json_end(j, '}');
         JSON_BOOL(j, "loss_exact", perfd_result_is_loss_exact(end->ledger));
         JSON_BOOL(j, "balanced", perfd_result_is_balanced(end->ledger));
@@ -60,7 +55,7 @@ void put_stream_end(Json *j, const char *counted, uint64_t n, const perfd_end *e
         ledger_print_json(j->out, end->ledger);
 }
 
-/* On stderr: the lines of the stream are stdout's alone. */
+/* what: the plural of what was printed. On stderr: the lines of the stream are stdout's alone. */
 static void print_end(const StreamLoop *l, const perfd_end *end, uint64_t n, const char *what) {
         static Output err;
         bool is_text = !l->p->json && !l->p->out.error;
@@ -69,7 +64,7 @@ static void print_end(const StreamLoop *l, const perfd_end *end, uint64_t n, con
         char *text = watch_loss_text(end, &lost);
 
         output_init(&err, STDERR_FILENO);
-        output_print(&err, "%s%" PRIu64 " %s, ", is_text ? "\n" : "", n, what);
+        output_print(&err, "%s%" PRIu64 " %.*s, ", is_text ? "\n" : "", n, (int)(strlen(what) - (n == 1)), what);
         if (lost > 0) {
                 output_print(&err, "%s%" PRIu64 " lost: ", perfd_result_is_loss_exact(end->ledger) ? "" : "at least ", lost);
                 text_put_string(&err, text);
@@ -129,7 +124,10 @@ void stream_loop_end(StreamLoop *l, const perfd_end *end, uint64_t n, const char
         ledger = ledger_judge(l->p, end->ledger);
         numbers = compare(l->p, end);
         l->code = ledger != PERFCTL_OK ? ledger : numbers != PERFCTL_OK ? numbers : judge_losses(l, end);
-        if (!l->stopping || strcmp(end->reason, "stopped") != 0)
+        if (l->is_orphaned) {
+                (void)removed_events_tell(&l->removed, l->p); /* since the daemon was asked */
+                l->code = perfctl_fail(l->p, PERFCTL_FAILED, "none of its events is left");
+        } else if (!l->stopping || strcmp(end->reason, "stopped") != 0)
                 l->code = perfctl_fail(l->p, PERFCTL_FAILED, "the daemon ended the stream: %s", end->reason);
 }
 
@@ -139,7 +137,7 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
 
 /* ppoll(2) until the library or we have something to do by ourselves. */
 static int wait_for(struct pollfd *fds, nfds_t n, StreamLoop *l) {
-        uint64_t due = perfd_client_due(l->p->client), t = monotonic_now(), ns;
+        uint64_t due = perfd_client_due(l->p->client), t = clock_read(CLOCK_MONOTONIC), ns;
 
         due = smaller(due, watch_loss_tell(&l->loss, l->p, t));
         due = smaller(due, l->next_tick);
@@ -168,12 +166,13 @@ static int await(StreamLoop *l) {
                 { .fd = perfd_client_fd(l->p->client), .events = perfd_client_events(l->p->client) },
                 { .fd = signals_fd(), .events = POLLIN },
                 { .fd = l->p->out.error ? -1 : l->p->out.fd }, /* tells when its reader is gone, even if there is nothing to print */
+                { .fd = l->tasks.fd, .events = POLLIN },
         };
         int n = l->p->out.n > 0 ? poll(fds, 2, 0) : 0;
 
         if (n == 0) {
                 output_flush(&l->p->out);
-                n = wait_for(fds, 3, l);
+                n = wait_for(fds, 4, l);
         }
         if (n < 0 && errno != EINTR)
                 return perfctl_fail(l->p, PERFCTL_FAILED, "poll: %s", strerror(errno));
@@ -181,6 +180,7 @@ static int await(StreamLoop *l) {
                 l->p->out.error = EPIPE;
         if (n > 0 && fds[1].revents != 0)
                 on_signals(l, signals_take());
+        l->is_told = task_ends_take(&l->tasks) || l->is_told;
         return 0;
 }
 
@@ -190,7 +190,14 @@ static bool is_full(const StreamLoop *l) {
 }
 
 static void tick(StreamLoop *l) {
-        l->next_tick = l->tick ? l->tick(l->userdata, monotonic_now()) : UINT64_MAX;
+        l->next_tick = l->tick ? l->tick(l->userdata, clock_read(CLOCK_MONOTONIC)) : UINT64_MAX;
+}
+
+/* A command goes on without the events that observed it. */
+static void look_for_events(StreamLoop *l) {
+        if (l->stopping || !removed_events_tell(&l->removed, l->p))
+                return;
+        l->is_orphaned = l->command.pid == 0 && !removed_events_any_left(l->p, &l->words);
 }
 
 static int run(StreamLoop *l) {
@@ -212,8 +219,9 @@ static int run(StreamLoop *l) {
                         watch_loss_tell_all(&l->loss, l->p);
                         return perfctl_fail_client(l->p, NULL);
                 }
-                (void)watch_loss_tell(&l->loss, l->p, monotonic_now());
-                enough = l->is_told || is_full(l) || (l->deadline > 0 && monotonic_now() >= l->deadline);
+                (void)watch_loss_tell(&l->loss, l->p, clock_read(CLOCK_MONOTONIC));
+                look_for_events(l);
+                enough = l->is_told || l->is_orphaned || is_full(l) || (l->deadline > 0 && clock_read(CLOCK_MONOTONIC) >= l->deadline);
                 if (!enough || l->stopping)
                         continue;
                 l->stopping = true;
@@ -225,19 +233,22 @@ static int run(StreamLoop *l) {
 int stream_loop_run(StreamLoop *l, const perfd_subscription *subscription, const perfd_callbacks *callbacks,
                     int (*choose)(void *userdata, const EventWords *words, perfd_subscription *subscription)) {
         EventSubscription s = { .subscription = subscription, .callbacks = callbacks, .userdata = l->userdata, .choose = choose,
-                                .is_watched = l->is_watched };
+                                .ret_words = &l->words, .ret_typed = &l->typed, .is_watched = l->is_watched };
         perfd_client *keeper = NULL; /* of events that are added for as long as it runs */
         char **command = l->p->command;
         int r = signals_catch(l->p, command != NULL);
 
         l->command = COMMAND_NULL;
+        l->tasks = TASK_ENDS_NULL;
+        if (r == 0 && !command) /* which says alone for how long */
+                r = task_ends_open(l->p, &l->tasks);
         if (r == 0 && command)
                 r = command_start(l->p, &l->command, command);
-        s.pid = l->command.pid;
+        s.pid = command_is_beside(l->p) ? 0 : l->command.pid;
         if (r == 0)
                 r = subscribe_to_events(l->p, &s, &keeper);
         if (r == 0 && l->duration > 0)
-                l->deadline = monotonic_now() + l->duration;
+                l->deadline = clock_read(CLOCK_MONOTONIC) + l->duration;
         if (r == 0)
                 r = command ? command_go(l->p, &l->command, command) : 0;
         if (r == 0)
@@ -246,5 +257,9 @@ int stream_loop_run(StreamLoop *l, const perfd_subscription *subscription, const
         if (r == 0 && l->command.ended)
                 r = command_code(&l->command);
         command_deinit(&l->command);
+        task_ends_close(&l->tasks);
+        removed_events_deinit(&l->removed);
+        event_words_deinit(&l->words);
+        typed_names_deinit(&l->typed);
         return r;
 }

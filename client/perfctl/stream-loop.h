@@ -7,7 +7,9 @@
 #include "client/perfctl/command.h"
 #include "client/perfctl/json.h"
 #include "client/perfctl/perfctl.h"
+#include "client/perfctl/removed-events.h"
 #include "client/perfctl/subscribe-events.h"
+#include "client/perfctl/task-ends.h"
 #include "client/perfctl/watch-loss.h"
 
 typedef struct StreamLoop {
@@ -23,15 +25,22 @@ typedef struct StreamLoop {
         uint64_t (*tick)(void *userdata, uint64_t now);
 
         WatchLoss loss; /* counted by the verb */
+        RemovedEvents removed; /* so too */
+        EventWords words; /* that the stream has; none: all events */
+        TypedNames typed; /* what was added for it */
         uint64_t deadline, next_tick; /* CLOCK_MONOTONIC, ns; 0: no limit; UINT64_MAX: never */
         Command command; /* of p->command */
-        bool is_told;    /* by a signal, or by the command's end, that it is enough */
+        TaskEnds tasks;  /* of --pid and --tid */
+        bool is_told;    /* by a signal, or by the end of the command or of the last task, that it is enough */
         bool stopping;
+        bool is_orphaned; /* it ends because none of the events is left */
         int code; /* of the end */
 } StreamLoop;
 
 /*
- * Subscribes, and runs until the stream has ended; with a command behind "--" that is started then, until this has ended too.
+ * Subscribes, and runs until the stream has ended; with a command behind "--" that is started then, until this has ended too, and with
+ * --pid or --tid until the last of these has; without
+ * a command, until none of the events that were named is left.
  * An exit status.
  */
 int stream_loop_run(StreamLoop *loop, const perfd_subscription *subscription, const perfd_callbacks *callbacks,
@@ -42,5 +51,3 @@ void stream_loop_end(StreamLoop *loop, const perfd_end *end, uint64_t n, const c
 /* Documents of the kinds start, and end with the closing ledger behind it; `counted` is the name of `n`. */
 void put_stream_start(Json *j, const perfd_start *start);
 void put_stream_end(Json *j, const char *counted, uint64_t n, const perfd_end *end);
-
-uint64_t monotonic_now(void);

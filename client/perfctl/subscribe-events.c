@@ -3,21 +3,42 @@
  * one of them is none they are taken for what other tools call an event.
  *
  * What does not run is added for as long as the verb runs, as perf-trace(1) and bpftrace(8) do it; and so is all where an
- * option says how it is to be sampled, because what runs is others' too. These events end with a connection of their own.
+ * option says how it is to be sampled, because what runs is others' too. These events end with a connection of their own. Those who
+ * want the same share one, which ends with the last of them: so what others have added by the name of the kernel, to end with them,
+ * is asked for once more, and never only subscribed to.
  */
 #include "client/perfctl/subscribe-events.h"
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "client/perfctl/added-names.h"
 #include "client/perfctl/near-event.h"
+#include "client/perfctl/running-events.h"
 #include "client/perfctl/spec-options.h"
 #include "client/perfctl/target.h"
 
+#define QUEUE_LEAST 65536 /* of the daemon, which would take it instead: proto/PROTOCOL.md, Limits */
+#define TERMINAL_LATENCY UINT64_C(50000000) /* ns: what somebody who looks at lines does not notice */
 #define UNKNOWN_EVENT (-1) /* the daemon's no, of which nothing was said */
+#define NAME_RETRIES 3      /* with the process id in each name: a second one is for what others call theirs */
+
+const char *typed_names_find(const TypedNames *t, const char *name) {
+        for (size_t i = 0; i < t->names.n; i++)
+                if (strcmp(t->names.names[i], name) == 0)
+                        return t->events.names[i];
+        return name;
+}
+
+void typed_names_deinit(TypedNames *t) {
+        event_words_deinit(&t->names);
+        event_words_deinit(&t->events);
+}
+
+static bool is_refused(const Perfctl *p, int r, const char *reason) {
+        return r == PERFD_E_REFUSED && strcmp(perfd_client_error(p->client)->reason, reason) == 0;
+}
 
 /* 0, UNKNOWN_EVENT, or an exit status after a message. */
 static int subscribe(Perfctl *p, const EventWords *words, const EventSubscription *s) {
@@ -28,47 +49,39 @@ static int subscribe(Perfctl *p, const EventWords *words, const EventSubscriptio
                 return r;
         chosen.events = (const char *const *)words->names;
         chosen.n_events = words->n;
+        chosen.latency = s->is_watched && !chosen.latency ? TERMINAL_LATENCY : chosen.latency;
         r = perfd_subscribe(p->client, &chosen, s->callbacks, s->userdata);
-        if (r == PERFD_E_REFUSED && strcmp(perfd_client_error(p->client)->reason, "unknown-event") == 0)
+        if (is_refused(p, r, "bad-latency") && !s->subscription->latency) { /* it may not be requested: the default is possible */
+                chosen.latency = 0;
+                r = perfd_subscribe(p->client, &chosen, s->callbacks, s->userdata);
+        }
+        if (is_refused(p, r, "unknown-event"))
                 return UNKNOWN_EVENT;
-        return r == 0 ? 0 : perfctl_fail_client(p, s->subscription->where);
+        if (r != 0)
+                return perfctl_fail_client(p, s->subscription->where);
+        for (size_t i = 0; i < words->n; i++)
+                event_words_take(s->ret_words, words->names[i]);
+        return 0;
 }
+
+/* Where it is told what was added. */
+typedef struct AddedTo {
+        EventWords names; /* that are to be subscribed to */
+        TypedNames *typed;
+} AddedTo;
 
 /* ---- what is added ----------------------------------------------------------------------------------------------- */
-
-static bool selects(const char *word, const perfd_event_row *row) {
-        char id[16];
-
-        (void)snprintf(id, sizeof(id), "#%u", row->id);
-        if (word[0] == '@')
-                return fnmatch(word + 1, row->spec->group, 0) == 0;
-        return strcmp(word, id) == 0 || strcmp(word, row->spec->name) == 0 || fnmatch(word, row->spec->name, 0) == 0;
-}
-
-static bool is_running(const char *word, const perfd_result *list) {
-        const perfd_event_row *row;
-
-        for (size_t i = 0; (row = perfd_result_event(list, i)); i++)
-                if (!*row->waiting && selects(word, row))
-                        return true;
-        return false;
-}
-
-/* "@GROUP" and "#ID" are what runs; a stream knows names only. */
-static bool is_reference(const char *word) {
-        return word[0] == '@' || word[0] == '#';
-}
 
 /* What runs and is called so, of a reference by the names that it means; else the word itself. */
 static void take_running(EventWords *names, const char *word, const perfd_result *list) {
         const perfd_event_row *row;
 
-        if (!is_reference(word)) {
+        if (!running_is_reference(word)) {
                 event_words_take(names, word);
                 return;
         }
         for (size_t i = 0; (row = perfd_result_event(list, i)); i++)
-                if (!*row->waiting && selects(word, row))
+                if (!*row->pending && running_selects(word, row))
                         event_words_take(names, row->spec->name);
 }
 
@@ -79,7 +92,7 @@ static int expand_references(Perfctl *p, EventWords *words) {
         size_t n = 0;
 
         for (size_t i = 0; i < words->n; i++)
-                n += is_reference(words->names[i]);
+                n += running_is_reference(words->names[i]);
         if (n == 0)
                 return 0;
         if (perfd_list(p->client, NULL, &list) != 0)
@@ -87,7 +100,7 @@ static int expand_references(Perfctl *p, EventWords *words) {
         before = *words;
         *words = EVENT_WORDS_NULL;
         for (size_t i = 0; i < before.n; i++) {
-                if (is_reference(before.names[i]) && !is_running(before.names[i], list))
+                if (running_is_reference(before.names[i]) && !running_is_any(before.names[i], list))
                         return perfctl_fail(p, PERFCTL_FAILED, "no running event is %s %s: `perfctl list` shows them",
                                             before.names[i][0] == '@' ? "in a group called" : "of the id", before.names[i] + 1);
                 take_running(words, before.names[i], list);
@@ -95,7 +108,25 @@ static int expand_references(Perfctl *p, EventWords *words) {
         return 0;
 }
 
-/* An event of this name is another one's. */
+/* Another client has added an event of the same name since the list was asked for, which may happen again. */
+static int request_add(Perfctl *p, perfd_event_spec *specs, size_t n, const perfd_result *list, perfd_result **ret) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *later = NULL;
+        int r;
+
+        for (unsigned i = 0;; i++) {
+                added_names_free(specs, n);
+                added_names_choose(specs, n, later ? later : list, i > 0);
+                r = perfd_add_temporary(p->client, specs, n, ret);
+                if (r != PERFD_E_REFUSED || strcmp(perfd_client_error(p->client)->reason, "exists") != 0 || i == NAME_RETRIES)
+                        return r;
+                perfd_result_freep(&later);
+                later = NULL;
+                r = perfd_list(p->client, NULL, &later);
+                if (r != 0)
+                        return r;
+        }
+}
+
 static bool has_name(const char *name, const perfd_result *list) {
         const perfd_event_row *row;
 
@@ -105,36 +136,72 @@ static bool has_name(const char *name, const perfd_result *list) {
         return false;
 }
 
-/* Called as they are, unless that is the name of one that runs. */
-static void name_specs(perfd_event_spec *specs, size_t n, const perfd_result *list) {
-        for (size_t i = 0; i < n; i++) {
-                char *name = NULL;
+/*
+ * A glob's events cannot be given names. If some run by their own, and differ, what it means is added one by one; the daemon
+ * refuses the glob if there are too many.
+ */
+static void expand_globs(Perfctl *p, EventWords *words, const perfd_result *list) {
+        __attribute__((cleanup(event_words_deinit))) EventWords before = *words;
 
-                if (!has_name(specs[i].event, list))
-                        continue;
-                must_have(asprintf(&name, "%s~%d", specs[i].event, (int)getpid()) < 0 ? NULL : name);
-                specs[i].name = name;
+        *words = EVENT_WORDS_NULL;
+        for (size_t i = 0; i < before.n; i++) {
+                words->place = before.places[i];
+                if (!running_is_glob(before.names[i]) || !running_is_any(before.names[i], list) || !event_words_expand(words, p, before.names[i]))
+                        event_words_take(words, before.names[i]);
         }
 }
 
-static void free_names(perfd_event_spec *specs, size_t n) {
-        for (size_t i = 0; i < n; i++)
-                free((char *)specs[i].name);
+static bool any_glob_runs(const EventWords *words, const perfd_result *list) {
+        for (size_t i = 0; i < words->n; i++)
+                if (running_is_glob(words->names[i]) && running_is_any(words->names[i], list))
+                        return true;
+        return false;
 }
 
-/* On the connection that there is; what they are called goes to `names`. */
-static int add_specs(Perfctl *p, perfd_event_spec *specs, size_t n, EventWords *names) {
+/* Of a client of the stream socket the daemon has put "~UID/" before it. */
+static bool is_called(const char *name, const perfd_event_spec *s) {
+        const char *slash = name[0] == '~' ? strchr(name, '/') : NULL, *own = s->name ? s->name : s->event;
+
+        return strcmp(name, own) == 0 || (slash && strcmp(slash + 1, own) == 0);
+}
+
+/* What is added only once is shown as it was typed. */
+static void take_typed(TypedNames *typed, const perfd_event_spec *specs, size_t n, const char *name) {
+        const char *event = NULL;
+        size_t n_same = 0;
+
+        for (size_t i = 0; i < n; i++)
+                if (is_called(name, &specs[i]))
+                        event = specs[i].event;
+        for (size_t i = 0; i < n && event; i++)
+                n_same += strcmp(specs[i].event, event) == 0;
+        if (n_same != 1)
+                return;
+        event_words_take(&typed->names, name);
+        event_words_take(&typed->events, event);
+}
+
+/* On the connection that there is; what they are called goes to `names`. ret_exists: NULL, or whether it is only the names. */
+static int add_specs(Perfctl *p, perfd_event_spec *specs, size_t n, const perfd_result *list, AddedTo *to, bool *ret_exists) {
         __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
         const perfd_ref_row *ref;
 
-        if (perfd_add_temporary(p->client, specs, n, &result) != 0) {
-                int r = target_fail(p, specs_mistaken_text(specs, n, perfd_client_error(p->client)->reason));
+        if (request_add(p, specs, n, list, &result) != 0) {
+                int r;
+
+                if (ret_exists && strcmp(perfd_client_error(p->client)->reason, "exists") == 0) {
+                        *ret_exists = true;
+                        return 0;
+                }
+                r = target_fail(p, specs_mistaken_text(specs, n, perfd_client_error(p->client)->reason));
 
                 near_event_tell(p, specs, n);
                 return r;
         }
-        for (size_t i = 0; (ref = perfd_result_ref(result, i)); i++)
-                event_words_take(names, ref->name);
+        for (size_t i = 0; (ref = perfd_result_ref(result, i)); i++) {
+                event_words_take(&to->names, ref->name);
+                take_typed(to->typed, specs, n, ref->name);
+        }
         for (size_t i = 0; perfd_result_note(result, i); i++)
                 (void)perfctl_fail(p, PERFCTL_OK, "%s", perfd_result_note(result, i));
         return 0;
@@ -155,10 +222,24 @@ static const char **observe_from_exec(perfd_event_spec *s, int pid) {
         return attr;
 }
 
+static int add_each(Perfctl *p, const EventWords *words, const perfd_event_spec *each, const perfd_result *list, AddedTo *to,
+                    bool *ret_exists) {
+        perfd_event_spec *specs = NULL;
+        int r = specs_new(p, words, each, &specs);
+
+        if (r != 0)
+                return r;
+        r = add_specs(p, specs, words->n, list, to, ret_exists);
+        added_names_free(specs, words->n);
+        specs_free(specs, words->n);
+        return r;
+}
+
 /* pid: of a command that is to be executed; 0: none. */
-static int add_words(Perfctl *p, EventWords *words, const perfd_result *list, int pid, EventWords *names) {
-        perfd_event_spec each = PERFD_EVENT_SPEC_INIT, *specs = NULL;
+static int add_words(Perfctl *p, EventWords *words, const perfd_result *list, int pid, AddedTo *to) {
+        perfd_event_spec each = PERFD_EVENT_SPEC_INIT;
         const char **attr = NULL;
+        bool exists = false;
         int r = spec_options_parse(p, &each);
 
         if (r == 0 && pid > 0)
@@ -166,12 +247,10 @@ static int add_words(Perfctl *p, EventWords *words, const perfd_result *list, in
         if (r == 0)
                 r = event_words_find(words, p, EVENT_WHERE_OFFERED);
         if (r == 0)
-                r = specs_new(p, words, &each, &specs);
-        if (r == 0) {
-                name_specs(specs, words->n, list);
-                r = add_specs(p, specs, words->n, names);
-                free_names(specs, words->n);
-                specs_free(specs, words->n);
+                r = add_each(p, words, &each, list, to, any_glob_runs(words, list) ? &exists : NULL);
+        if (r == 0 && exists) {
+                expand_globs(p, words, list);
+                r = add_each(p, words, &each, list, to, NULL);
         }
         target_deinit(&each);
         free(attr);
@@ -189,8 +268,20 @@ static int fail_no_event(const Perfctl *p) {
                             p->verb->name);
 }
 
-/* Those of `words` that do not run are added, or all with `is_new`; what is to be subscribed to goes to `names`. */
-static int add_missing(Perfctl *p, const EventWords *words, bool is_new, int pid, EventWords *names) {
+/* With -a a glob is not only what runs of it. */
+static bool means_all(const Perfctl *p, const char *word) {
+        return perfctl_get(p, "all-cpus") && strchr(word, ':') && running_is_glob(word);
+}
+
+static bool any_means_all(const Perfctl *p, const EventWords *words) {
+        for (size_t i = 0; i < words->n; i++)
+                if (means_all(p, words->names[i]))
+                        return true;
+        return false;
+}
+
+/* Those of `words` that do not run are added, or all with `is_new`; what is to be subscribed to goes to `to`. */
+static int add_missing(Perfctl *p, const EventWords *words, bool is_new, int pid, AddedTo *to) {
         __attribute__((cleanup(perfd_result_freep))) perfd_result *list = NULL;
         __attribute__((cleanup(event_words_deinit))) EventWords missing = EVENT_WORDS_NULL;
 
@@ -199,26 +290,32 @@ static int add_missing(Perfctl *p, const EventWords *words, bool is_new, int pid
         if (perfd_list(p->client, NULL, &list) != 0)
                 return perfctl_fail_client(p, NULL);
         for (size_t i = 0; i < words->n; i++)
-                if (is_new || !is_running(words->names[i], list))
+                if (is_new || !running_is_any(words->names[i], list) || running_is_temporary(words->names[i], list) ||
+                    means_all(p, words->names[i])) {
+                        missing.place = words->places[i];
                         event_words_take(&missing, words->names[i]);
-                else
-                        take_running(names, words->names[i], list);
-        return missing.n > 0 ? add_words(p, &missing, list, pid, names) : 0;
+                } else
+                        take_running(&to->names, words->names[i], list);
+        running_tell(p, &to->names, list);
+        return missing.n > 0 ? add_words(p, &missing, list, pid, to) : 0;
 }
 
 /* The connection on which they were added stays, and the stream gets one of its own. */
 static int subscribe_to_added(Perfctl *p, const EventWords *words, bool is_new, const EventSubscription *s,
                               perfd_client **ret_keeper) {
-        __attribute__((cleanup(event_words_deinit))) EventWords names = EVENT_WORDS_NULL;
-        int r = add_missing(p, words, is_new, s->pid, &names);
+        AddedTo to = { .names = EVENT_WORDS_NULL, .typed = s->ret_typed };
+        int r = add_missing(p, words, is_new, s->pid, &to);
 
-        if (r != 0)
+        if (r != 0) {
+                event_words_deinit(&to.names);
                 return r;
+        }
         *ret_keeper = p->client;
         p->client = NULL;
         r = perfctl_connect(p);
         if (r == 0)
-                r = subscribe(p, &names, s);
+                r = subscribe(p, &to.names, s);
+        event_words_deinit(&to.names);
         return r == UNKNOWN_EVENT ? perfctl_fail_client(p, NULL) : r;
 }
 
@@ -233,42 +330,75 @@ static void warn_of_none(const Perfctl *p, const perfd_result *list) {
                         "for as long as it runs, as `perfctl watch sched:sched_process_exec`; `perfctl available` lists them");
 }
 
-/* Of a pattern it is easily thought that it means all that the kernel has, and an event that is disabled looks quiet. */
-static void warn_of_word(const Perfctl *p, const char *word, const perfd_result *list) {
-        const perfd_event_row *row;
-        size_t n = 0, n_enabled = 0;
+/* Only tracepoints are added by a glob; more of them than fit in an answer are more than anybody wants. */
+static void warn_of_glob(Perfctl *p, const char *word, size_t n_running, bool is_watched, const perfd_result *list) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *offered = NULL;
+        const perfd_available_row *a;
+        size_t n = 0, n_more = 0;
 
-        for (size_t i = 0; (row = perfd_result_event(list, i)); i++) {
-                if (*row->waiting || !selects(word, row))
-                        continue;
-                n++;
-                n_enabled += row->enabled;
+        if (!strchr(word, ':')) {
+                if (p->human && is_watched)
+                        (void)perfctl_fail(p, PERFCTL_OK, "of '%s' these are the %zu that run, and not all that `perfctl available "
+                                           "'%s'` lists", word, n_running, word);
+                return;
         }
-        if (n > 0 && n_enabled == 0)
-                (void)perfctl_fail(p, PERFCTL_OK,
-                                   "%s is disabled: it delivers no samples until it is enabled, as by `perfctl enable "
-                                   "'%s'`",
-                                   word, word);
-        else if (n > 0 && strpbrk(word, "*?[") && !is_reference(word))
-                (void)perfctl_fail(
-                        p, PERFCTL_OK,
-                        "of '%s' these are the %zu that run, and not all that `perfctl available '%s'` lists", word, n,
-                        word);
+        if (perfd_available(p->client, word, false, &offered) != 0)
+                return;
+        for (; (a = perfd_result_available(offered, n)); n++)
+                n_more += !has_name(a->event, list);
+        if (n_more > 0 && !perfd_result_is_truncated(offered))
+                (void)perfctl_fail(p, PERFCTL_OK, "of '%s' these are the %zu that run, and not all %zu that this kernel has: with -a "
+                                   "all are added for as long as this runs", word, n_running, n);
 }
 
-/* Who looks at a terminal and sees nothing. */
-static int warn_of_silence(Perfctl *p, const EventWords *words) {
-        __attribute__((cleanup(perfd_result_freep))) perfd_result *list = NULL;
+/* Of a pattern it is easily thought that it means all that the kernel has. */
+static void warn_of_word(Perfctl *p, const char *word, bool is_watched, const perfd_result *list) {
+        const perfd_event_row *row;
+        size_t n = 0;
 
-        if (!p->human)
+        for (size_t i = 0; (row = perfd_result_event(list, i)); i++)
+                n += !*row->pending && running_selects(word, row);
+        if (n > 0 && running_is_glob(word))
+                warn_of_glob(p, word, n, is_watched, list);
+}
+
+/* Who looks at a terminal and sees nothing; and whoever names a glob, and may take it for another one. */
+static int warn_of_silence(Perfctl *p, const EventWords *words, bool is_watched) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *list = NULL;
+        bool any = is_watched && p->human;
+
+        for (size_t i = 0; i < words->n; i++)
+                any |= running_is_glob(words->names[i]);
+        if (!any)
                 return 0;
         if (perfd_list(p->client, NULL, &list) != 0)
                 return perfctl_fail_client(p, NULL);
-        if (words->n == 0)
+        if (words->n == 0 && is_watched)
                 warn_of_none(p, list);
         for (size_t i = 0; i < words->n; i++)
-                warn_of_word(p, words->names[i], list);
+                warn_of_word(p, words->names[i], is_watched, list);
         return 0;
+}
+
+/* One name is asked for alone: others may be thousands. */
+static int list_running(Perfctl *p, const EventWords *words, perfd_result **ret) {
+        const char *word = words->n == 1 && !strpbrk(words->names[0], "*?[]\\@#") ? words->names[0] : NULL;
+
+        return perfd_list(p->client, word, ret) == 0 ? 0 : perfctl_fail_client(p, NULL);
+}
+
+/* If all of them run, and none is temporary and another client's; else UNKNOWN_EVENT. */
+static int subscribe_to_running(Perfctl *p, const EventWords *words, const EventSubscription *s) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *list = NULL;
+        int r = words->n > 0 ? list_running(p, words, &list) : 0;
+
+        if (r == 0 && list && perfd_client_may_change(p->client) && running_is_to_add(words, list))
+                return UNKNOWN_EVENT;
+        if (r == 0)
+                r = subscribe(p, words, s);
+        if (r == 0 && list)
+                running_tell(p, words, list);
+        return r;
 }
 
 static int subscribe_by_names(Perfctl *p, const EventSubscription *s, perfd_client **ret_keeper) {
@@ -276,18 +406,18 @@ static int subscribe_by_names(Perfctl *p, const EventSubscription *s, perfd_clie
         int r;
 
         event_words_take_all(&words, p);
-        r = s->is_watched ? warn_of_silence(p, &words) : 0;
+        r = warn_of_silence(p, &words, s->is_watched);
         if (r == 0)
                 r = expand_references(p, &words);
         if (r == 0)
-                r = subscribe(p, &words, s);
+                r = subscribe_to_running(p, &words, s);
         if (r != UNKNOWN_EVENT)
                 return r;
         r = event_words_add_all(&others, p);
         if (r == 0)
                 r = event_words_find(&others, p, EVENT_WHERE_RUNNING);
         if (r == 0)
-                r = subscribe(p, &others, s);
+                r = subscribe_to_running(p, &others, s);
         if (r != UNKNOWN_EVENT)
                 return r;
         return perfd_client_may_change(p->client) ? subscribe_to_added(p, &others, false, s, ret_keeper)
@@ -296,10 +426,17 @@ static int subscribe_by_names(Perfctl *p, const EventSubscription *s, perfd_clie
 
 int subscribe_to_events(Perfctl *p, const EventSubscription *s, perfd_client **ret_keeper) {
         __attribute__((cleanup(event_words_deinit))) EventWords words = EVENT_WORDS_NULL;
+        const bool is_new = spec_options_given(p) || s->pid > 0;
         int r;
 
-        if (!spec_options_given(p) && s->pid == 0)
+        if (s->subscription->queue_bytes > 0 && s->subscription->queue_bytes < QUEUE_LEAST)
+                return perfctl_fail(p, PERFCTL_USAGE, "--queue: %s is less than the smallest queue, 64KiB", perfctl_get(p, "queue"));
+        if (!is_new && !perfctl_get(p, "all-cpus"))
                 return subscribe_by_names(p, s, ret_keeper);
         r = event_words_add_all(&words, p);
-        return r == 0 ? subscribe_to_added(p, &words, true, s, ret_keeper) : r;
+        if (r != 0)
+                return r;
+        if (is_new || any_means_all(p, &words))
+                return subscribe_to_added(p, &words, is_new, s, ret_keeper);
+        return subscribe_by_names(p, s, ret_keeper);
 }

@@ -4,6 +4,15 @@
 #include "client/perfctl/event-words.h"
 #include "client/perfctl/perfctl.h"
 
+/* What was added for the verb has a name of its own if another event has the one that was typed. */
+typedef struct TypedNames {
+        EventWords names, events; /* one of the others each */
+} TypedNames;
+
+/* As it was typed; else the name itself. */
+const char *typed_names_find(const TypedNames *t, const char *name);
+void typed_names_deinit(TypedNames *t);
+
 /* A subscription and who hears of it, but for its events. */
 typedef struct EventSubscription {
         const perfd_subscription *subscription;
@@ -15,7 +24,9 @@ typedef struct EventSubscription {
          */
         int (*choose)(void *userdata, const EventWords *words, perfd_subscription *subscription);
         int pid;         /* of a command: each event is added, and observes it from its exec on; 0: there is none */
-        bool is_watched; /* somebody at a terminal is told why nothing may come */
+        EventWords *ret_words; /* what the daemon was asked for */
+        TypedNames *ret_typed; /* of it, what was added */
+        bool is_watched; /* somebody at a terminal waits for items, and is told why none may come */
 } EventSubscription;
 
 /*

@@ -12,6 +12,12 @@
 #include "client/perfctl/terminal.h"
 #include "client/perfctl/text.h"
 
+static bool shows_headings; /* the program is one thread and ends with its verb */
+
+void table_show_headings(bool shown) {
+        shows_headings = shown;
+}
+
 void table_init(Table *t, bool human, const char *const *columns, size_t n_columns) {
         const char **own = must_have(calloc(n_columns, sizeof(*own)));
 
@@ -120,7 +126,7 @@ static size_t least_width(const Table *t, const size_t *widths, size_t column) {
                 return widths[column];
         if (!t->continues)
                 return heading;
-        if (column == 0)
+        if (column == 0 || column + 1 == t->n_keys)
                 least = t->width / 2;
         else if (column + 1 == t->n_columns)
                 least = 24;
@@ -209,6 +215,10 @@ static void print_below(const Table *t, Output *o, size_t i) {
 }
 
 static void print_plain(const Table *t, Output *o) {
+        for (size_t i = 0; i < t->n_columns && shows_headings; i++) {
+                output_put_string(o, t->columns[i] + is_right(t->columns[i]));
+                output_put_char(o, i + 1 == t->n_columns ? '\n' : '\t');
+        }
         for (size_t i = 0; i < t->n_cells; i++) {
                 text_put(o, t->cells[i], strlen(t->cells[i]));
                 output_put_char(o, (i + 1) % t->n_columns == 0 ? '\n' : '\t');

@@ -23,6 +23,9 @@ typedef struct Table {
 #define TABLE_INIT(t, human, ...)                                                                                      \
         table_init((t), (human), TABLE_COLUMNS(__VA_ARGS__), sizeof(TABLE_COLUMNS(__VA_ARGS__)) / sizeof(char *))
 
+/* Of all tables from here on, or not, also where they are not for a terminal. */
+void table_show_headings(bool shown);
+
 /* The texts of the headings, static or not, have to live as long as the table; the list of them is copied. */
 void table_init(Table *t, bool human, const char *const *columns, size_t n_columns);
 void table_deinit(Table *t);

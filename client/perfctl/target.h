@@ -5,8 +5,9 @@
 
 /* Rows of a verb's table of options; their letters are those of perf-record(1) and perf-stat(1). */
 #define TARGET_OPTIONS                                                                                                 \
-        { .name = "pid", .letter = 'p', .argument = "P,...", .help = "only these processes, their threads and children" }, \
-        { .name = "tid", .letter = 't', .argument = "T,...", .help = "only these threads" },                           \
+        { .name = "pid", .letter = 'p', .argument = "P,...", .help = "only these processes, their threads and children", \
+          .words = WORDS_PROCESSES },                                                                                  \
+        { .name = "tid", .letter = 't', .argument = "T,...", .help = "only these threads", .words = WORDS_THREADS },   \
         { .name = "cgroup", .letter = 'G', .argument = "PATH", .help = "only this cgroup; globs are followed",          \
           .repeats = true, .words = WORDS_CGROUPS },                                                                                           \
         { .name = "container", .argument = "ID", .help = "only this container", .repeats = true,       \

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "client/perfctl/plain.h"
+
 static bool is_continuation(const char *at, size_t i, size_t n) {
         return i < n && ((unsigned char)at[i] & 0xc0) == 0x80;
 }
@@ -89,6 +91,10 @@ static size_t printable_length(const char *at, size_t n) {
 }
 
 void text_put(Output *o, const char *bytes, size_t n) {
+        if (plain_is(bytes, n, PLAIN_TEXT)) {
+                output_put(o, bytes, n);
+                return;
+        }
         for (size_t i = 0; i < n;) {
                 size_t plain = i, length;
 
@@ -185,6 +191,10 @@ size_t text_put_cut(Output *o, const char *bytes, size_t n, size_t width) {
 void text_put_value(Output *o, perfd_text text) {
         bool quote = text.length == 0;
 
+        if (!quote && plain_is(text.bytes, text.length, PLAIN_VALUE)) {
+                output_put(o, text.bytes, text.length);
+                return;
+        }
         for (size_t i = 0; i < text.length && !quote; i++)
                 quote = text.bytes[i] == ' ' || text.bytes[i] == '"' || text.bytes[i] == '=';
         if (!quote) {

@@ -7,22 +7,20 @@
 #define NSEC_PER_USEC INT64_C(1000)
 #define SECOND_WIDTH 7 /* of a clock that began at boot, for the first four months */
 
-static void put_digits(Output *o, uint64_t number, size_t width, char padding) {
-        char digits[20], *at = digits + sizeof(digits);
-
-        do
-                *--at = (char)('0' + number % 10);
-        while ((number /= 10) > 0);
-        for (size_t n = (size_t)(digits + sizeof(digits) - at); n < width; n++)
-                output_put_char(o, padding);
-        output_put(o, at, (size_t)(digits + sizeof(digits) - at));
-}
-
 /* Seconds and nine digits. */
 static void put_seconds(Output *o, uint64_t nsec, bool is_padded) {
-        put_digits(o, nsec / (uint64_t)NSEC_PER_SEC, is_padded ? SECOND_WIDTH : 0, ' ');
-        output_put_char(o, '.');
-        put_digits(o, nsec % (uint64_t)NSEC_PER_SEC, 9, '0');
+        char *to = output_begin(o, SECOND_WIDTH + DECIMAL_ROOM + 10), digits[DECIMAL_ROOM];
+        uint32_t rest = (uint32_t)(nsec % (uint64_t)NSEC_PER_SEC);
+        size_t n = (size_t)(decimal_put(digits, nsec / (uint64_t)NSEC_PER_SEC) - digits);
+
+        for (size_t i = n; is_padded && i < SECOND_WIDTH; i++)
+                *to++ = ' ';
+        memcpy(to, digits, n);
+        to += n;
+        *to++ = '.';
+        *to = (char)('0' + rest / 100000000);
+        digits_put_8(to + 1, rest % 100000000);
+        output_end(o, to + 9);
 }
 
 /* Streams in the order of each CPU go back in time too. */
@@ -38,6 +36,8 @@ static void put_wall(TimeText *t, Output *o, uint64_t nsec) {
         int64_t wall = (int64_t)(nsec + (uint64_t)t->wall_offset), rest = wall % NSEC_PER_SEC;
         time_t second;
         struct tm tm;
+        uint32_t micro;
+        char *to;
 
         rest += rest < 0 ? NSEC_PER_SEC : 0; /* before 1970: of a host whose clock was never set */
         second = (time_t)((wall - rest) / NSEC_PER_SEC);
@@ -45,10 +45,17 @@ static void put_wall(TimeText *t, Output *o, uint64_t nsec) {
                 t->second = second;
                 if (!localtime_r(&second, &tm) || strftime(t->words, sizeof(t->words), "%b %d %H:%M:%S", &tm) == 0)
                         strcpy(t->words, "?"); /* a year that does not fit in an int: 64 bits of ns cannot say it */
+                t->n_words = strlen(t->words);
         }
-        output_put_string(o, t->words);
-        output_put_char(o, '.');
-        put_digits(o, (uint64_t)(rest / NSEC_PER_USEC), 6, '0');
+        to = output_begin(o, sizeof(t->words) + 7);
+        memcpy(to, t->words, sizeof(t->words)); /* all of it, which is one instruction or two */
+        to += t->n_words;
+        micro = (uint32_t)(rest / NSEC_PER_USEC);
+        *to = '.';
+        digits_put_pair(to + 1, micro / 10000);
+        digits_put_pair(to + 3, micro / 100 % 100);
+        digits_put_pair(to + 5, micro % 100);
+        output_end(o, to + 7);
 }
 
 void time_text_put(TimeText *t, Output *o, uint64_t nsec, bool is_padded) {

@@ -15,6 +15,7 @@ typedef struct TimeText {
         uint64_t before;     /* TIME_DELTA: the time before; 0: none yet */
         int64_t second;      /* TIME_WALL: of the words */
         char words[32];      /* "Nov 23 20:13:45"; "" before the first */
+        size_t n_words;
 } TimeText;
 
 /* Characters of one on a terminal. */

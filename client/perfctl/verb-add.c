@@ -27,7 +27,7 @@ static int parse_spec(const Perfctl *p, perfd_event_spec *s) {
 static int send_specs(Perfctl *p, const EventWords *words, perfd_event_spec *specs, perfd_result **ret) {
         for (size_t i = 0; i < words->n; i++)
                 specs[i].event = words->names[i];
-        return (perfctl_get(p, "keep") ? perfd_add_kept : perfd_add)(p->client, specs, words->n, ret);
+        return (perfctl_get(p, "keep") ? perfd_add_persistent : perfd_add)(p->client, specs, words->n, ret);
 }
 
 static int add_specs(Perfctl *p, EventWords *words, perfd_event_spec *specs) {

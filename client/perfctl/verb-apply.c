@@ -1,16 +1,21 @@
 /* A configuration that is tried, or made by a program: it holds until the daemon reads its own again. */
 #include <stdlib.h>
 
-#include "client/perfctl/input-file.h"
+#include "client/perfctl/drop-ins.h"
 #include "client/perfctl/reload.h"
 
-static int apply_bytes(Perfctl *p, const char *bytes, size_t n) {
+static int apply_files(Perfctl *p, const ConfigFiles *files) {
         __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
+        perfd_config_text *texts;
         int r = perfctl_connect(p);
 
         if (r != 0)
                 return r;
-        if (perfd_apply(p->client, bytes, n, p->arguments[0], perfctl_get(p, "allow-pending") != NULL, &result) != 0)
+        config_files_tell_skipped(p, files);
+        texts = config_files_texts(files);
+        r = perfd_apply_all(p->client, texts, files->n, perfctl_get(p, "allow-pending") != NULL, &result);
+        free(texts);
+        if (r != 0)
                 return reload_fail(
                         p,
                         "nothing is changed; with --allow-pending all else is, and this event is opened when it can be");
@@ -19,14 +24,12 @@ static int apply_bytes(Perfctl *p, const char *bytes, size_t n) {
 }
 
 static int apply_run(Perfctl *p) {
-        char *bytes = NULL;
-        size_t n = 0;
-        int r = input_file_read(p, p->arguments[0], &bytes, &n);
+        ConfigFiles files;
+        int r = config_files_read(p, p->arguments[0], !perfctl_get(p, "no-drop-ins"), &files);
 
-        if (r != 0)
-                return r;
-        r = apply_bytes(p, bytes, n);
-        free(bytes);
+        if (r == 0)
+                r = apply_files(p, &files);
+        config_files_deinit(&files);
         return r;
 }
 
@@ -36,6 +39,7 @@ const Verb verb_apply = {
         .help = "apply a configuration until the next reload",
         .options = {
                 { .name = "allow-pending", .help = "events that cannot be opened now stay pending" },
+                { .name = "no-drop-ins", .help = "FILE alone" },
         },
         .min_arguments = 1,
         .max_arguments = 1,

@@ -1,6 +1,6 @@
 /*
  * What could stand at the end of a command line, one candidate on each line; the shell passes the words up to the cursor.
- * A line "<file>" says that it is a file's name. Nothing here fails: without a daemon there are fewer candidates.
+ * A line "<file>" says that it is a file's name, "<command>" that of a command. Nothing here fails: without a daemon there are fewer candidates.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,6 @@
 #include "client/perfctl/complete.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/stat.h"
-#include "client/perfctl/text.h"
 
 static void offer_options(Perfctl *p, const char *word, const Option *options) {
         for (; options->name; options++)
@@ -22,99 +21,29 @@ static void offer_verbs(Perfctl *p, const char *word) {
                         complete_offer(p, word, "", p->verbs[i]->name);
 }
 
-/* Each group once, before the names, which cannot begin with a '@'. */
-static void offer_groups(Perfctl *p, const char *word, const perfd_result *result) {
-        const perfd_event_row *e, *before;
-
-        for (size_t i = 0; (e = perfd_result_event(result, i)); i++) {
-                size_t k = 0;
-
-                while ((before = perfd_result_event(result, k)) != e && strcmp(before->spec->group, e->spec->group) != 0)
-                        k++;
-                if (before == e)
-                        complete_offer(p, word, "@", e->spec->group);
-        }
-}
-
-static void offer_running(Perfctl *p, const char *word, bool with_groups) {
-        __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
-        const perfd_event_row *e;
-
-        if (perfctl_connect_quietly(p) != 0 || perfd_list(p->client, "", &result) != 0)
-                return;
-        if (with_groups)
-                offer_groups(p, word, result);
-        for (size_t i = 0; (e = perfd_result_event(result, i)); i++)
-                complete_offer(p, word, "", e->spec->name);
-}
-
-/* Thousands of tracepoints are offered group by group: "sched:" first. */
-static void offer_offered(Perfctl *p, const char *word) {
-        __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
-        const perfd_available_row *a;
-        char group[256] = "";
-        bool in_group = strchr(word, ':');
-
-        if (perfctl_connect_quietly(p) != 0 || perfd_available(p->client, "", false, &result) != 0)
-                return;
-        for (size_t i = 0; (a = perfd_result_available(result, i)); i++) {
-                const char *colon = strchr(a->event, ':');
-                size_t n = colon ? (size_t)(colon - a->event) + 1 : 0;
-
-                if (in_group || !colon || n >= sizeof(group)) {
-                        complete_offer(p, word, "", a->event);
-                        continue;
-                }
-                if (strncmp(group, a->event, n) == 0 && group[n] == '\0')
-                        continue;
-                memcpy(group, a->event, n);
-                group[n] = '\0';
-                complete_offer(p, word, "", group);
-        }
-}
-
-/* The file of a probe in a program; false: the word is none, or the file is there already. */
-static bool offer_path(Perfctl *p, const char *word) {
-        static const char *const kinds[] = { "uprobe:", "uretprobe:", "usdt:" };
-
-        for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-                const size_t n = strlen(kinds[i]);
-
-                if (strncmp(word, kinds[i], n) != 0)
-                        continue;
-                if (!strchr(word + n, ':'))
-                        complete_path(p, word, n);
-                return true;
-        }
-        return false;
-}
-
 /* A command line up to the word that is completed. */
 typedef struct Line {
         const Verb *verb;
         const Option *waiting; /* for its value */
+        bool in_command;       /* behind "--" */
+        bool has_command;      /* its name is there already */
         char **events;         /* that it names */
         size_t n_events;
 } Line;
 
 static void offer_words(Perfctl *p, const char *word, Words words, const Line *l) {
+        if (p->host && words != WORDS_VERBS && words != WORDS_FILES) /* what is here is not there, and to ask may need a password */
+                return;
         switch (words) {
         case WORDS_VERBS:
                 offer_verbs(p, word);
                 break;
         case WORDS_RUNNING:
         case WORDS_SELECTED:
-                offer_running(p, word, words == WORDS_SELECTED);
-                break;
         case WORDS_OFFERED:
-                if (!offer_path(p, word))
-                        offer_offered(p, word);
-                break;
         case WORDS_SHOWN:
-                if (!offer_path(p, word)) {
-                        offer_running(p, word, false);
-                        offer_offered(p, word);
-                }
+        case WORDS_EXTERNAL:
+                complete_events(p, word, words);
                 break;
         case WORDS_FILES:
                 output_put_string(&p->out, "<file>\n");
@@ -128,20 +57,50 @@ static void offer_words(Perfctl *p, const char *word, Words words, const Line *l
         case WORDS_CONTAINERS:
                 complete_places(p, word, words);
                 break;
+        case WORDS_PROCESSES:
+        case WORDS_THREADS:
+                complete_tasks(p, word, words);
+                break;
         case WORDS_NONE:
                 break;
         }
 }
 
-static void offer_choices(Perfctl *p, const char *word, const char *choices) {
+/* Of "uid,comm," whether "uid" is there. */
+static bool has_word(const char *list, const char *word) {
+        for (size_t n; *list; list += n + (list[n] == ',')) {
+                n = strcspn(list, ",");
+                if (n == strlen(word) && strncmp(list, word, n) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* Where the value is a list, its last word, which is none of those before. */
+static void offer_choices(Perfctl *p, const char *word, const Option *o) {
+        const char *comma = strchr(o->argument, ',') ? strrchr(word, ',') : NULL, *choices = o->choices;
+        char *before = must_have(strndup(word, comma ? (size_t)(comma + 1 - word) : 0));
+
         while (*choices) {
                 size_t n = strcspn(choices, " ");
                 char choice[64];
 
                 (void)snprintf(choice, sizeof(choice), "%.*s", (int)n, choices);
-                complete_offer(p, word, "", choice);
+                if (!comma || (!strchr(choice, ',') && !has_word(before, choice)))
+                        complete_offer(p, word, before, choice);
                 choices += n + strspn(choices + n, " ");
         }
+        free(before);
+}
+
+/* Names of fields by themselves, which are no expression. */
+static Words words_of_value(const Option *o) {
+        static const char *const of_fields[] = { "fields", "by", "hist" };
+
+        for (size_t i = 0; i < sizeof(of_fields) / sizeof(of_fields[0]); i++)
+                if (strcmp(o->name, of_fields[i]) == 0)
+                        return WORDS_FIELDS_ALONE;
+        return o->words;
 }
 
 static const Option *find_option(const Option *options, const char *word) {
@@ -157,19 +116,24 @@ static void add_event(Line *l, const char *event) {
         l->events[l->n_events++] = must_have(strdup(event));
 }
 
-/* A value, of which two are of use here; of -e A,B the parts. */
-static void take_value(Perfctl *p, Line *l, const char *value) {
-        char **list;
+/* Of A,B the parts. */
+static void add_events(Line *l, const char *word) {
         size_t n;
+        char **list = stat_events_split(word, &n);
 
-        if (strcmp(l->waiting->name, "socket") == 0)
-                p->socket = value;
-        if (strcmp(l->waiting->name, "event") != 0)
-                return;
-        list = stat_events_split(value, &n);
         for (size_t i = 0; i < n; i++)
                 add_event(l, list[i]);
         stat_events_free(list, n);
+}
+
+/* A value, of which two are of use here. */
+static void take_value(Perfctl *p, Line *l, const char *value) {
+        if (strcmp(l->waiting->name, "socket") == 0)
+                p->socket = value;
+        if (strcmp(l->waiting->name, "host") == 0)
+                p->host = value;
+        if (strcmp(l->waiting->name, "event") == 0)
+                add_events(l, value);
 }
 
 /* The words before the last one. */
@@ -177,6 +141,14 @@ static void read_words(Perfctl *p, Line *l) {
         for (size_t i = 0; i + 1 < p->n_arguments; i++) {
                 const char *word = p->arguments[i];
 
+                if (l->in_command) {
+                        l->has_command = true;
+                        continue;
+                }
+                if (l->verb && l->verb->has_command && !l->waiting && strcmp(word, "--") == 0) {
+                        l->in_command = true;
+                        continue;
+                }
                 if (l->waiting) {
                         take_value(p, l, word);
                         l->waiting = NULL;
@@ -188,7 +160,7 @@ static void read_words(Perfctl *p, Line *l) {
                 if (l->waiting && !l->waiting->argument)
                         l->waiting = NULL;
                 else if (!l->waiting && *word != '-' && l->verb)
-                        add_event(l, word);
+                        add_events(l, word);
                 if (!l->verb && *word != '-')
                         l->verb = verb_find(p->verbs, word);
         }
@@ -205,11 +177,13 @@ static int complete_run(Perfctl *p) {
         Line l = { .verb = NULL };
 
         read_words(p, &l);
-        if (l.waiting && l.waiting->choices)
-                offer_choices(p, word, l.waiting->choices);
-        else if (l.waiting)
-                offer_words(p, word, l.waiting->words, &l);
-        else if (*word == '-') {
+        if (l.in_command)
+                output_put_string(&p->out, l.has_command ? "<file>\n" : "<command>\n");
+        else if (l.waiting) {
+                if (l.waiting->choices)
+                        offer_choices(p, word, l.waiting);
+                offer_words(p, word, words_of_value(l.waiting), &l);
+        } else if (*word == '-') {
                 if (l.verb)
                         offer_options(p, word, l.verb->options);
                 offer_options(p, word, global_options);

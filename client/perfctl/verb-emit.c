@@ -6,39 +6,23 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "client/perfctl/daemon-clock.h"
 #include "client/perfctl/json.h"
 #include "client/perfctl/near.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/quantity.h"
-
-static const struct {
-        const char *name;
-        clockid_t id;
-} clocks[] = {
-        { "monotonic", CLOCK_MONOTONIC },
-        { "monotonic-raw", CLOCK_MONOTONIC_RAW },
-        { "boottime", CLOCK_BOOTTIME },
-        { "realtime", CLOCK_REALTIME },
-};
+#include "client/perfctl/refs.h"
 
 /* Now, of the clock that the streams have. */
 static int find_now(Perfctl *p, uint64_t *ret) {
-        __attribute__((cleanup(perfd_result_freep))) perfd_result *status = NULL;
-        struct timespec ts;
+        DaemonClock clock;
+        int r = daemon_clock_find(p, &clock);
 
-        if (perfd_status(p->client, &status) != 0)
-                return perfctl_fail_client(p, NULL);
-        for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
-                if (strcmp(clocks[i].name, perfd_result_status(status)->clock) == 0) {
-                        clock_gettime(clocks[i].id, &ts);
-                        *ret = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-                        return 0;
-                }
-        return perfctl_fail(p, PERFCTL_FAILED, "the daemon's clock '%s' is not known here: give a --time",
-                            perfd_result_status(status)->clock);
+        if (r == 0)
+                *ret = daemon_clock_now(&clock);
+        return r;
 }
 
 /* Of "u32" or "s8": the least and the most of what it can be. A type of a later perfd's is as wide as the wire. */
@@ -201,18 +185,25 @@ static int fail_unknown(Perfctl *p, const char *name) {
 }
 
 /* The running event of this very name. */
-static int find_spec(Perfctl *p, const char *name, const perfd_result *list, const perfd_event_spec **ret) {
+static int find_event(Perfctl *p, const char *name, const perfd_result *list, const perfd_event_row **ret) {
+        static const char prefix[] = "external:";
         const perfd_event_row *row;
 
         for (size_t i = 0; (row = perfd_result_event(list, i)); i++)
                 if (strcmp(row->spec->name, name) == 0) {
-                        *ret = row->spec;
-                        return 0;
+                        *ret = row;
+                        if (strncmp(row->spec->event, prefix, strlen(prefix)) == 0)
+                                return 0;
+                        return perfctl_fail(p, PERFCTL_FAILED, "%s is not an external event: its samples come from the kernel", name);
                 }
+        for (size_t i = 0; (row = perfd_result_event(list, i)); i++)
+                if (strncmp(row->spec->name, prefix, strlen(prefix)) == 0 && strcmp(row->spec->name + strlen(prefix), name) == 0)
+                        return perfctl_fail(p, PERFCTL_FAILED, "no event is called '%s': did you mean '%s'?", name, row->spec->name);
         return fail_unknown(p, name);
 }
 
-static int print_emitted(Perfctl *p, const char *event, const perfd_emitted_row *row) {
+static int print_emitted(Perfctl *p, const perfd_event_row *event, const perfd_emitted_row *row) {
+        const char *name = event->spec->name;
         Json j = json_of(&p->out);
 
         if (p->json) {
@@ -224,12 +215,14 @@ static int print_emitted(Perfctl *p, const char *event, const perfd_emitted_row 
                 json_end_line(&j);
         } else if (row->late > 0)
                 output_print(&p->out, "late: a stream had delivered newer samples already\n");
-        else if (row->taken == 0 && row->lost == 0)
-                output_print(&p->out, "not accepted: %s is disabled, `perfctl enable %s` enables it\n", event, event);
+        else if (row->taken > 0 && row->lost == 0)
+                ref_print(p, name, event->id);
         if (row->lost > 0)
                 return perfctl_fail(p, PERFCTL_FAILED,
                                     "the sample is lost: perfd has more samples to deliver than it has room for; it is in "
                                     "the ledger as batch_pool");
+        if (row->taken == 0)
+                return perfctl_fail(p, PERFCTL_FAILED, "not accepted: %s is disabled, `perfctl enable %s` enables it", name, name);
         return PERFCTL_OK;
 }
 
@@ -243,7 +236,8 @@ static int fail_emit(const Perfctl *p) {
 static int emit_run(Perfctl *p) {
         __attribute__((cleanup(perfd_result_freep))) perfd_result *list = NULL, *result = NULL;
         perfd_external_sample sample = PERFD_EXTERNAL_SAMPLE_INIT;
-        const perfd_event_spec *spec = NULL;
+        const perfd_event_row *event = NULL;
+        const perfd_event_spec *spec;
         perfd_external_value *values;
         int r = perfctl_connect(p);
 
@@ -251,9 +245,10 @@ static int emit_run(Perfctl *p) {
                 return r;
         if (perfd_list(p->client, NULL, &list) != 0)
                 return perfctl_fail_client(p, NULL);
-        r = find_spec(p, p->arguments[0], list, &spec);
+        r = find_event(p, p->arguments[0], list, &event);
         if (r != 0)
                 return r;
+        spec = event->spec;
         values = must_have(calloc(spec->n_fields + 1, sizeof(*values)));
         r = parse_values(p, spec, values);
         if (r == 0)
@@ -264,7 +259,7 @@ static int emit_run(Perfctl *p) {
         if (r == 0 && perfd_emit(p->client, &sample, 1, &result) != 0)
                 r = fail_emit(p);
         if (r == 0)
-                r = print_emitted(p, spec->name, perfd_result_emitted(result));
+                r = print_emitted(p, event, perfd_result_emitted(result));
         free(values);
         return r;
 }
@@ -275,12 +270,13 @@ const Verb verb_emit = {
         .help = "emit a sample of an external event",
         .options = {
                 { .name = "time", .argument = "NS", .help = "timestamp in the clock of the streams; default: now" },
-                { .name = "pid", .argument = "P", .help = "the process of the sample" },
-                { .name = "tid", .argument = "T", .help = "the thread of the sample" },
+                { .name = "pid", .argument = "P", .help = "the process of the sample", .words = WORDS_PROCESSES },
+                { .name = "tid", .argument = "T", .help = "the thread of the sample", .words = WORDS_THREADS },
                 { .name = "cpu", .argument = "N", .help = "the CPU of the sample" },
         },
         .min_arguments = 1,
         .max_arguments = VERB_ANY_NUMBER,
-        .words = WORDS_RUNNING,
+        .words = WORDS_EXTERNAL,
+        .words_behind = WORDS_FIELDS_ALONE,
         .run = emit_run,
 };

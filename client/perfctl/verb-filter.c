@@ -1,14 +1,19 @@
 /* Changes the kernel's filter of a running event; no sample of another is lost. */
-#include "client/perfctl/perfctl.h"
+#include <stdlib.h>
+
+#include "client/perfctl/refs.h"
 
 static int filter_run(Perfctl *p) {
+        char *name = NULL;
         int r = perfctl_connect(p);
 
-        if (r != 0)
-                return r;
-        if (perfd_set_filter(p->client, p->arguments[0], p->arguments[1]) != 0)
-                return perfctl_fail_client(p, p->arguments[1]);
-        return PERFCTL_OK;
+        if (r == 0)
+                r = refs_name(p, p->arguments[0], &name);
+        if (r == 0)
+                r = perfd_set_filter(p->client, name, p->arguments[1]) == 0 ? refs_print_named(p, name)
+                                                                            : perfctl_fail_client(p, p->arguments[1]);
+        free(name);
+        return r;
 }
 
 const Verb verb_filter = {

@@ -45,7 +45,7 @@ void help_print_all(Perfctl *p, FILE *instead) {
                 output_flush(o);
                 o->fd = fileno(instead);
         }
-        output_print(o, "usage: perfctl [--socket PATH] [--json] VERB [ARGUMENT...]\n\nverbs:\n");
+        output_print(o, "usage: perfctl [--host HOST] [--socket PATH] [--json | --headings] VERB\n               [ARGUMENT...]\n\nverbs:\n");
         for (size_t i = 0; p->verbs[i]; i++)
                 if (!p->verbs[i]->hidden)
                         print_entry(o, p->verbs[i]->name, 12, p->verbs[i]->help);

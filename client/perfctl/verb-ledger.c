@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "client/perfctl/ledger-rows.h"
+#include "client/perfctl/refs.h"
 #include "client/perfctl/terminal.h"
 
 static const char *explain_unwritten(const perfd_result *result) {
@@ -20,8 +21,9 @@ static int ledger_run(Perfctl *p) {
 
         if (r != 0)
                 return r;
-        if (perfd_ledger_of(p->client, (const char *const *)p->arguments, p->n_arguments, &result) != 0)
-                return perfctl_fail_client(p, NULL);
+        r = refs_ask(p, perfd_ledger_of, &result);
+        if (r != 0)
+                return r;
         if (p->json)
                 ledger_print_json(&p->out, result);
         else

@@ -7,6 +7,7 @@
 #include "client/perfctl/ledger-rows.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/quantity.h"
+#include "client/perfctl/rate.h"
 #include "client/perfctl/table.h"
 
 static const char *callchain_name(perfd_callchain callchain) {
@@ -29,7 +30,17 @@ static void put_names(FILE *f, const char *what, const char *const *names, size_
                 fputc(' ', f);
 }
 
-/* "host", "nginx", "pid 1,2 cpu 0-3", "cgroup a/b (2)" where two have events of it */
+/* Who has the event, and who of them is no more: an fd on a task that has ended stays. */
+static void put_n_targets(FILE *f, const perfd_event_row *e) {
+        if (e->n_ended == 0)
+                fprintf(f, "(%" PRIu64 ") ", e->n_targets);
+        else if (e->n_ended < e->n_targets)
+                fprintf(f, "(%" PRIu64 ", %" PRIu64 " ended) ", e->n_targets, e->n_ended);
+        else
+                fprintf(f, "(%" PRIu64 ", %s) ", e->n_targets, e->n_targets > 1 ? "all ended" : "ended");
+}
+
+/* "host", "nginx", "pid 1,2 cpu 0-3", "cgroup a/b (2)" where two have events of it, "pid 1 (3, 1 ended)" of a process with threads */
 static void put_target(Table *t, const perfd_event_row *e) {
         const perfd_event_spec *s = e->spec;
         char *text;
@@ -48,7 +59,7 @@ static void put_target(Table *t, const perfd_event_row *e) {
         if (s->no_inherit)
                 fputs("no-inherit ", f);
         if (e->n_targets > 0)
-                fprintf(f, "(%" PRIu64 ") ", e->n_targets);
+                put_n_targets(f, e);
         must_have(fclose(f) == 0 ? text : NULL);
         if (size > 0)
                 text[size - 1] = '\0';
@@ -56,13 +67,16 @@ static void put_target(Table *t, const perfd_event_row *e) {
         free(text);
 }
 
-static void put_rate(Table *t, const perfd_event_spec *s) {
+static void put_rate(Table *t, const perfd_event_row *e) {
+        const perfd_event_spec *s = e->spec;
         char text[40] = "", interval[QUANTITY_SIZE];
 
         if (s->interval > 0)
                 (void)snprintf(text, sizeof(text), "every %s", quantity_show_time(s->interval, interval));
         else if (s->frequency > 0)
                 (void)snprintf(text, sizeof(text), "%" PRIu64 " Hz", s->frequency);
+        else if (s->period > 0 && rate_is_clock(e->fallen_back ? s->fallback : s->event))
+                (void)snprintf(text, sizeof(text), "1/%s", quantity_show_time(s->period, interval));
         else if (s->period > 0)
                 (void)snprintf(text, sizeof(text), "1/%" PRIu64, s->period);
         table_put(t, *text || !t->human ? text : "-");
@@ -94,17 +108,17 @@ static void print_table(Perfctl *p, const perfd_result *result) {
                    ">DELIVERED", ">LOST", "LOSSES", "FILTER", "LOCATION");
         for (size_t i = 0; (e = perfd_result_event(result, i)); i++) {
                 table_put(&t, e->spec->name);
-                if (*e->waiting)
+                if (*e->pending)
                         table_put(&t, t.human ? "-" : "");
                 else
                         table_put_number(&t, e->id);
                 put_event(&t, e);
                 table_put(&t, e->spec->group);
-                table_put(&t, *e->waiting ? "pending" : e->enabled ? "enabled" : "disabled");
+                table_put(&t, *e->pending ? "pending" : e->enabled ? "enabled" : "disabled");
                 put_target(&t, e);
-                put_rate(&t, e->spec);
+                put_rate(&t, e);
                 put_word(&t, callchain_name(e->spec->callchain));
-                table_put(&t, e->configured ? "config" : e->kept ? "kept" : "client");
+                table_put(&t, e->configured ? "config" : e->persistent ? "persistent" : "client");
                 table_put_number(&t, e->n_fds);
                 table_put_number(&t, e->delivered);
                 table_put_number(&t, e->lost);
@@ -114,7 +128,7 @@ static void print_table(Perfctl *p, const perfd_result *result) {
                         put_word(&t, "");
                 unwritten = unwritten ? unwritten : ledger_explain_unwritten(e->losses, e->n_losses);
                 put_word(&t, e->spec->filter);
-                put_word(&t, *e->waiting ? e->waiting : *e->absent ? e->absent : e->place);
+                put_word(&t, *e->pending ? e->pending : *e->absent ? e->absent : e->place);
         }
         table_print(&t, &p->out);
         table_deinit(&t);
@@ -148,13 +162,13 @@ static void print_json(Perfctl *p, const perfd_event_row *e) {
         JSON_STRING(&j, "group", e->spec->group);
         JSON_BOOL(&j, "enabled", e->enabled);
         JSON_BOOL(&j, "configured", e->configured);
-        JSON_BOOL(&j, "kept", e->kept);
+        JSON_BOOL(&j, "kept", e->persistent);
         json_put_name(&j, "uid");
         if (e->has_uid)
                 json_put_number(&j, e->uid);
         else
                 json_put_null(&j);
-        JSON_STRING(&j, "waiting", e->waiting);
+        JSON_STRING(&j, "waiting", e->pending);
         JSON_STRING(&j, "absent", e->absent);
         JSON_STRING(&j, "target", e->spec->target);
         put_ids_json(&j, "pids", e->spec->pids, e->spec->n_pids);
@@ -178,10 +192,12 @@ static void print_json(Perfctl *p, const perfd_event_row *e) {
         JSON_BOOL(&j, "fallen_back", e->fallen_back);
         JSON_STRING(&j, "place", e->place);
         JSON_NUMBER(&j, "targets", e->n_targets);
+        JSON_NUMBER(&j, "ended", e->n_ended);
         JSON_NUMBER(&j, "fds", e->n_fds);
         JSON_NUMBER(&j, "delivered", e->delivered);
         JSON_NUMBER(&j, "lost", e->lost);
         ledger_put_counts_json(&j, "losses", e->losses, e->n_losses);
+        JSON_NUMBER(&j, "postponed", e->n_postponed);
         json_end(&j, '}');
         json_end_line(&j);
 }
@@ -251,7 +267,7 @@ static int list_run(Perfctl *p) {
         if (r != 0 || told)
                 return r;
         if (!perfd_result_event(result, 0) && p->n_arguments > 0)
-                return perfctl_fail(p, PERFCTL_OK, "no running event matches '%s'", p->arguments[0]);
+                return perfctl_fail(p, PERFCTL_FAILED, "no running event matches '%s'", p->arguments[0]);
         if (!perfd_result_event(result, 0))
                 return perfctl_fail(p, PERFCTL_OK, "no running events");
         return PERFCTL_OK;

@@ -1,8 +1,9 @@
-/* What `apply` would do, from the daemon that would do it; nothing is changed. */
+/* What `apply` or `reload` would do, from the daemon that would do it; nothing is changed. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "client/perfctl/input-file.h"
+#include "client/perfctl/drop-ins.h"
 #include "client/perfctl/json.h"
 #include "client/perfctl/reload.h"
 #include "client/perfctl/table.h"
@@ -49,6 +50,7 @@ static void print_table(Perfctl *p, const perfd_result *result) {
         Table t;
 
         TABLE_INIT(&t, p->human, "CHANGE", "NAME", ">ID", "EVENT", "GROUP", "DIFFERENCES");
+        t.n_keys = 2;
         for (size_t i = 0; (e = perfd_result_planned(result, i)); i++) {
                 table_put(&t, change_name(e));
                 table_put(&t, e->name);
@@ -56,7 +58,7 @@ static void print_table(Perfctl *p, const perfd_result *result) {
                         table_put_number(&t, e->id);
                 else
                         table_put(&t, t.human ? "-" : "");
-                table_put(&t, e->event);
+                table_put(&t, t.human && strcmp(e->event, e->name) == 0 ? "-" : e->event);
                 table_put(&t, e->group);
                 put_differences(&t, e);
         }
@@ -106,19 +108,10 @@ static void print_setting_json(Perfctl *p, const perfd_difference *d) {
         json_end_line(&j);
 }
 
-static int plan_bytes(Perfctl *p, const char *bytes, size_t n) {
-        __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
+static int print_plan(Perfctl *p, const perfd_result *result) {
         const perfd_planned_row *e;
         const perfd_difference *d;
-        int r = perfctl_connect(p);
 
-        if (r != 0)
-                return r;
-        if (perfd_plan_apply(p->client, bytes, n, p->arguments[0], perfctl_get(p, "allow-pending") != NULL, &result) != 0)
-                return reload_fail(
-                        p,
-                        "`apply` would change nothing; with --allow-pending, in both, all else is changed, and this event is "
-                        "opened when it can be");
         if (!p->json)
                 print_table(p, result);
         for (size_t i = 0; p->json && (e = perfd_result_planned(result, i)); i++)
@@ -128,26 +121,59 @@ static int plan_bytes(Perfctl *p, const char *bytes, size_t n) {
         return PERFCTL_OK;
 }
 
-static int plan_run(Perfctl *p) {
-        char *bytes = NULL;
-        size_t n = 0;
-        int r = input_file_read(p, p->arguments[0], &bytes, &n);
+static int plan_files(Perfctl *p, const ConfigFiles *files) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
+        perfd_config_text *texts;
+        int r = perfctl_connect(p);
 
         if (r != 0)
                 return r;
-        r = plan_bytes(p, bytes, n);
-        free(bytes);
+        config_files_tell_skipped(p, files);
+        texts = config_files_texts(files);
+        r = perfd_plan_all(p->client, texts, files->n, perfctl_get(p, "allow-pending") != NULL, &result);
+        free(texts);
+        if (r != 0)
+                return reload_fail(
+                        p,
+                        "`apply` would change nothing; with --allow-pending, in both, all else is changed, and this event is "
+                        "opened when it can be");
+        return print_plan(p, result);
+}
+
+static int plan_reload(Perfctl *p) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
+        int r;
+
+        if (perfctl_get(p, "allow-pending") || perfctl_get(p, "no-drop-ins"))
+                return perfctl_fail(p, PERFCTL_USAGE, "--allow-pending and --no-drop-ins are of a FILE: without one this is what "
+                                    "`reload` would do");
+        r = perfctl_connect(p);
+        if (r != 0)
+                return r;
+        return perfd_plan_reload(p->client, &result) == 0 ? print_plan(p, result) : perfctl_fail_client(p, NULL);
+}
+
+static int plan_run(Perfctl *p) {
+        ConfigFiles files;
+        int r;
+
+        if (p->n_arguments == 0)
+                return plan_reload(p);
+        r = config_files_read(p, p->arguments[0], !perfctl_get(p, "no-drop-ins"), &files);
+        if (r == 0)
+                r = plan_files(p, &files);
+        config_files_deinit(&files);
         return r;
 }
 
 const Verb verb_plan = {
         .name = "plan",
-        .arguments = "FILE",
-        .help = "show what `apply` would add, remove, change and keep",
+        .arguments = "[FILE]",
+        .help = "show what `apply` of FILE, or `reload`, would change",
         .options = {
                 { .name = "allow-pending", .help = "events that cannot be opened now stay pending" },
+                { .name = "no-drop-ins", .help = "FILE alone" },
         },
-        .min_arguments = 1,
         .max_arguments = 1,
         .words = WORDS_FILES,
         .run = plan_run,

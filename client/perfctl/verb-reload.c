@@ -38,6 +38,14 @@ static void put_settings_json(Json *j, const perfd_result *result) {
         json_end(j, ']');
 }
 
+static void put_notes_json(Json *j, const perfd_result *result) {
+        json_put_name(j, "notes");
+        json_begin(j, '[');
+        for (size_t i = 0; perfd_result_note(result, i); i++)
+                json_put_string(j, perfd_result_note(result, i));
+        json_end(j, ']');
+}
+
 void reload_print(Perfctl *p, const perfd_result *result) {
         const perfd_reload_row *row = perfd_result_reload(result);
         Json j = json_of(&p->out);
@@ -51,6 +59,8 @@ void reload_print(Perfctl *p, const perfd_result *result) {
                 if (row->ring_size > 0)
                         output_print(&p->out, ", rings of %s now", quantity_show_size(row->ring_size, size));
                 output_print(&p->out, "\n");
+                for (size_t i = 0; perfd_result_note(result, i); i++)
+                        (void)perfctl_fail(p, PERFCTL_OK, "%s", perfd_result_note(result, i));
                 if (row->pending > 0)
                         (void)perfctl_fail(p, PERFCTL_OK, "%u events cannot be opened now: `perfctl list` says why", row->pending);
                 tell_restart(p, result);
@@ -66,8 +76,15 @@ void reload_print(Perfctl *p, const perfd_result *result) {
                 JSON_NUMBER(&j, "ring_size", row->ring_size);
         if (perfd_result_setting(result, 0))
                 put_settings_json(&j, result);
+        if (perfd_result_note(result, 0))
+                put_notes_json(&j, result);
         json_end(&j, '}');
         json_end_line(&j);
+}
+
+/* To who asks, whatever the configuration is. */
+static bool is_forbidden(const char *reason) {
+        return strcmp(reason, "read-only") == 0 || strcmp(reason, "not-granted") == 0;
 }
 
 int reload_fail(const Perfctl *p, const char *allow_pending) {
@@ -76,7 +93,7 @@ int reload_fail(const Perfctl *p, const char *allow_pending) {
                         why == PERFD_REFUSED_UNSUPPORTED;
         int r = perfctl_fail_client(p, NULL);
 
-        if (may_come && strcmp(perfd_client_error(p->client)->reason, "read-only") != 0 && !perfctl_get(p, "allow-pending"))
+        if (may_come && !is_forbidden(perfd_client_error(p->client)->reason) && !perfctl_get(p, "allow-pending"))
                 (void)perfctl_fail(p, r, "%s", allow_pending);
         return r;
 }

@@ -64,6 +64,8 @@ static void print_running(Perfctl *p, const perfd_event_row *e) {
                 output_put_string(o, e->n_fields > 0 ? "\n" : ": no fields of its own\n");
         }
         print_fields(p, e->fields, e->n_fields);
+        if (!p->human && e->n_fields == 0)
+                (void)perfctl_fail(p, PERFCTL_OK, "%s has no fields of its own", e->spec->name);
 }
 
 static void print_offered(Perfctl *p, const perfd_available_row *a) {
@@ -78,6 +80,8 @@ static void print_offered(Perfctl *p, const perfd_available_row *a) {
                 output_put_char(o, '\n');
         }
         print_fields(p, a->fields, a->n_fields);
+        if (!p->human && a->n_fields == 0)
+                (void)perfctl_fail(p, PERFCTL_OK, "%s has no fields of its own", a->event);
 }
 
 static bool same_fields(const perfd_event_row *e, const perfd_available_row *a) {
@@ -135,9 +139,9 @@ static int fail_unknown(Perfctl *p, const char *event) {
         if (perfd_available(p->client, "", false, &all) != 0 || perfd_list(p->client, "", &list) != 0)
                 return perfctl_fail_client(p, NULL);
         for (size_t i = 0; (e = perfd_result_event(list, i)); i++) {
-                if (*e->waiting && strcmp(e->spec->name, event) == 0)
+                if (*e->pending && strcmp(e->spec->name, event) == 0)
                         return perfctl_fail(p, PERFCTL_FAILED, "'%s' is pending, because it cannot be opened now: %s",
-                                            event, e->waiting);
+                                            event, e->pending);
                 near_add(&near, e->spec->name);
         }
         for (size_t i = 0; (a = perfd_result_available(all, i)); i++)
@@ -155,7 +159,7 @@ static const perfd_event_row *find_running(const perfd_result *list, const char 
         const perfd_event_row *e;
 
         for (size_t i = 0; (e = perfd_result_event(list, i)); i++)
-                if (!*e->waiting && (*name == '#' || strcmp(e->spec->name, name) == 0))
+                if (!*e->pending && (*name == '#' || strcmp(e->spec->name, name) == 0))
                         return e;
         return NULL;
 }

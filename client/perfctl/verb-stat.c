@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client/perfctl/event-words.h"
 #include "client/perfctl/number.h"
 #include "client/perfctl/quantity.h"
 #include "client/perfctl/stat.h"
@@ -27,7 +28,7 @@ static void add_events(StatOptions *o, char ***list, const char *text) {
         free(more);
 }
 
-/* -e A,B as perf-stat(1) takes it; arguments are one event each. */
+/* -e A,B as perf-stat(1) takes it; the commas of arguments part them later, as in other verbs. */
 static int parse_events(const Perfctl *p, StatOptions *o) {
         char **list = NULL;
         size_t n_lists;
@@ -48,12 +49,19 @@ static int parse_events(const Perfctl *p, StatOptions *o) {
         return 0;
 }
 
+/* perf-stat(1) reports once, at the end, of what it is told to count. */
+static bool has_target(const Perfctl *p, const perfd_event_spec *t) {
+        return !target_is_host(t) || t->cpus || perfctl_get(p, "all-cpus");
+}
+
 /* perf-stat(1) -I counts in milliseconds; --interval has a unit. */
 static int parse_interval(const Perfctl *p, StatOptions *o) {
         const char *interval = perfctl_get(p, "interval"), *print = perfctl_get(p, "interval-print");
+        bool has_count = perfctl_get(p, "count"), has_whole = perfctl_get(p, "for") || has_target(p, &o->asked.target);
         uint64_t ms;
 
-        o->interval = p->command ? 0 : 1000000000;
+        o->interval = p->command || (has_whole && !has_count) ? 0 : 1000000000;
+        o->has_total = o->interval > 0 && !interval && !print && !has_count && !p->json && !perfctl_get(p, "field-separator");
         if (interval && print)
                 return perfctl_fail(p, PERFCTL_USAGE, "--interval and --interval-print exclude each other");
         if (interval && (!quantity_parse_time(interval, &o->interval) || o->interval == 0))
@@ -65,6 +73,22 @@ static int parse_interval(const Perfctl *p, StatOptions *o) {
                                     "--interval-print: '%s' is not a number of milliseconds above 0, such as 1000",
                                     print);
         o->interval = ms * 1000000;
+        return 0;
+}
+
+/* A time of whole intervals ends with the last of these, and not a moment later with another one of that moment. */
+static int parse_duration(const Perfctl *p, StatOptions *o) {
+        const char *duration = perfctl_get(p, "for");
+        uint64_t n;
+
+        if (duration && (!quantity_parse_time(duration, &o->duration) || o->duration == 0))
+                return perfctl_fail(p, PERFCTL_USAGE, "--for: '%s' is not a time such as 500ms, 10s, 2m", duration);
+        if (o->interval == 0 || o->duration % o->interval != 0 || o->duration == 0)
+                return 0;
+        n = o->duration / o->interval;
+        if (o->count == 0 || n < o->count)
+                o->count = n;
+        o->duration = 0;
         return 0;
 }
 
@@ -81,6 +105,7 @@ static int parse_command(const Perfctl *p, StatOptions *o) {
                 return r;
         if ((r = command_check(p)) != 0)
                 return r;
+        o->is_beside = command_is_beside(p) || (p->command && perfctl_get(p, "cpu")); /* -C implies -a, as in perf-stat(1) */
         if (p->command && count && !has_interval)
                 return perfctl_fail(p, PERFCTL_USAGE, "--count with a command requires an --interval");
         if (repeat && (!p->command || has_interval))
@@ -100,10 +125,13 @@ static int parse_options(const Perfctl *p, StatOptions *o) {
         if (r == 0)
                 r = parse_command(p, o);
         if (r == 0)
+                r = parse_duration(p, o);
+        if (r == 0)
                 r = parse_events(p, o);
         if (r != 0)
                 return r;
         o->asked.target.fallback = perfctl_get(p, "fallback");
+        o->asked.target.filter = perfctl_get(p, "filter");
         o->asked.per_place = o->style.per_place = perfctl_get(p, "per-cgroup");
         o->style.per_cpu = perfctl_get(p, "per-cpu");
         o->style.separator = perfctl_get(p, "field-separator");
@@ -139,6 +167,53 @@ static int choose_output(Perfctl *p) {
         return 0;
 }
 
+/* Names of software and hardware events, which no tracepoint has. */
+static bool is_known(const char *event) {
+        static const char *const known[] = { "cs", "faults", "migrations", "dummy", "cycles", "instructions", "branches" };
+
+        for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+                if (strcmp(event, known[i]) == 0)
+                        return true;
+        return *event == '{' || (strchr(event, '-') && !strchr(event, ':'));
+}
+
+/* One event, with the group of its name if that was left out. */
+static int find_event(const Perfctl *p, const char *event, EventWords *ret) {
+        EventWords one = EVENT_WORDS_NULL;
+        int r;
+
+        event_words_take(&one, event);
+        r = is_known(event) ? 0 : event_words_find(&one, p, EVENT_WHERE_OFFERED);
+        if (r == 0)
+                event_words_take(ret, one.names[0]);
+        event_words_deinit(&one);
+        return r;
+}
+
+/* Events in each form that `add` and `watch` take. */
+static int find_events(const Perfctl *p, StatOptions *o) {
+        EventWords words = EVENT_WORDS_NULL;
+        int r = 0;
+
+        for (size_t i = 0; i < o->asked.n_events && r == 0; i++) {
+                EventWords some = EVENT_WORDS_NULL;
+
+                r = event_words_add(&some, p, o->asked.events[i]);
+                for (size_t k = 0; k < some.n && r == 0; k++)
+                        r = find_event(p, some.names[k], &words);
+                event_words_deinit(&some);
+        }
+        if (r == 0) {
+                stat_events_free((char **)(uintptr_t)o->asked.events, o->asked.n_events);
+                o->asked.events = (const char *const *)words.names;
+                o->asked.n_events = words.n;
+                words.names = NULL;
+                words.n = 0;
+        }
+        event_words_deinit(&words);
+        return r;
+}
+
 static int verb_stat_run(Perfctl *p) {
         StatOptions o = { .asked = { .target = PERFD_EVENT_SPEC_INIT } };
         int r = parse_options(p, &o);
@@ -147,6 +222,8 @@ static int verb_stat_run(Perfctl *p) {
                 r = choose_output(p);
         if (r == 0)
                 r = perfctl_connect(p);
+        if (r == 0)
+                r = find_events(p, &o);
         if (r == 0)
                 r = stat_run(p, &o);
         target_deinit(&o.asked.target);
@@ -161,9 +238,10 @@ const Verb verb_stat = {
         .options = {
                 { .name = "event", .letter = 'e', .argument = "EVENT,...", .help = "count these, as the arguments", .words = WORDS_OFFERED,
                   .repeats = true },
-                { .name = "interval", .argument = "TIME", .help = "print every 100ms, 1s; a command's at its end else" },
+                { .name = "interval", .argument = "TIME", .help = "print every 100ms, 1s, not only at the end" },
                 { .name = "interval-print", .letter = 'I', .argument = "MS", .help = "the same in milliseconds, as perf stat" },
                 { .name = "count", .argument = "N", .help = "stop after N intervals" },
+                { .name = "for", .argument = "TIME", .help = "stop after 500ms, 10s, 2m; without --interval one report of it" },
                 { .name = "output", .letter = 'o', .argument = "FILE", .help = "write to FILE instead of stdout or stderr", .words = WORDS_FILES },
                 { .name = "append", .help = "append to the --output file" },
                 { .name = "field-separator", .letter = 'x', .argument = "SEP", .help = "columns as perf stat -x, for programs" },
@@ -172,6 +250,8 @@ const Verb verb_stat = {
                 { .name = "per-cgroup", .help = "a line for each cgroup, container and unit" },
                 { .name = "fallback", .argument = "EVENT", .help = "count this if cycles are not available: cpu-clock",
                   .choices = "cpu-clock" },
+                { .name = "filter", .argument = "F", .help = "the kernel's filter, events with fields only",
+                  .words = WORDS_FIELDS_ALONE },
                 ALL_CPUS_OPTION,
                 TARGET_OPTIONS,
         },

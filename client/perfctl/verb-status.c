@@ -39,9 +39,11 @@ static void print_json(Perfctl *p, const perfd_result *result, const perfd_statu
         JSON_NUMBER(&j, "pid", s->pid);
         JSON_NUMBER(&j, "uptime", s->uptime);
         JSON_STRING(&j, "clock", s->clock);
+        JSON_NUMBER(&j, "time", s->time);
         JSON_STRING(&j, "kernel", s->kernel);
         JSON_STRING(&j, "config", s->config);
         JSON_STRING(&j, "applied", s->applied);
+        JSON_STRING(&j, "applied_without", s->applied_without);
         JSON_NUMBER(&j, "config_read", s->config_read);
         JSON_BOOL(&j, "config_changed", s->config_changed);
         JSON_NUMBER(&j, "events", s->n_events);
@@ -135,6 +137,8 @@ static void put_config(Table *t, const perfd_status_row *s) {
                 (void)strftime(read, sizeof(read), "%Y-%m-%d %H:%M:%S", &tm);
         put_fact(t, "config", *s->config || !t->human ? s->config : "none");
         put_fact(t, "applied", *s->applied || !t->human ? s->applied : "-");
+        if (*s->applied_without)
+                put_fact(t, "applied-without", s->applied_without);
         put_fact(t, "config-read", read);
         put_fact(t, "config-changed", changed);
 }
@@ -142,9 +146,8 @@ static void put_config(Table *t, const perfd_status_row *s) {
 static void print_facts(Perfctl *p, const perfd_status_row *s) {
         Table t;
 
-        TABLE_INIT(&t, p->human, "PERFD", s->version);
-        if (!p->human)
-                put_fact(&t, "version", s->version);
+        TABLE_INIT(&t, p->human, "NAME", "VALUE");
+        put_fact(&t, "version", s->version);
         if (s->access && s->access->is_limited)
                 put_access(&t, s->access);
         if (s->access && !s->access->status) {
@@ -214,7 +217,6 @@ static void print_cpus(Perfctl *p, const perfd_result *result) {
 
 static int status_run(Perfctl *p) {
         __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
-        const char *unwritten;
         int r = perfctl_connect(p);
 
         if (r != 0)
@@ -227,9 +229,6 @@ static int status_run(Perfctl *p) {
                 print_facts(p, perfd_result_status(result));
                 if (perfd_result_cpu(result, 0))
                         print_cpus(p, result);
-                unwritten = ledger_explain_unwritten(perfd_result_status(result)->losses, perfd_result_status(result)->n_losses);
-                if (unwritten)
-                        (void)perfctl_fail(p, PERFCTL_OK, "%s", unwritten);
         }
         return PERFCTL_OK;
 }

@@ -173,15 +173,17 @@ static int parse_options(const Perfctl *p, WatchOptions *o) {
 
 static int verb_watch_run(Perfctl *p) {
         WatchOptions o = { .subscription = PERFD_SUBSCRIPTION_INIT };
-        int r = command_check(p);
+        int fd = -1, r = command_check(p);
 
-        command_choose_output(p);
         if (r == 0)
                 r = parse_options(p, &o);
         if (r == 0)
                 r = perfctl_connect(p);
         if (r == 0)
+                r = command_open_output(p, &fd);
+        if (r == 0)
                 r = watch_run(p, &o);
+        command_close_output(p, fd);
         free((void *)o.subscription.fields);
         return r;
 }
@@ -200,6 +202,8 @@ const Verb verb_watch = {
                   .choices = "time cpu" },
                 { .name = "time", .argument = "wall|clock|delta",
                   .help = "local time, the stream's clock, or since the line before", .choices = "wall clock delta" },
+                { .name = "output", .letter = 'o', .argument = "FILE", .help = "write to FILE instead of stdout or stderr",
+                  .words = WORDS_FILES },
                 { .name = "raw", .help = "the tracepoint's raw bytes too" },
                 { .name = "count", .argument = "N", .help = "stop after N items" },
                 { .name = "for", .argument = "TIME", .help = "stop after 500ms, 10s, 2m" },

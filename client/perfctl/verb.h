@@ -16,12 +16,15 @@ typedef enum Words {
         WORDS_SELECTED, /* the same, and "@GROUP" */
         WORDS_OFFERED, /* events that the kernel offers */
         WORDS_SHOWN,   /* both */
+        WORDS_EXTERNAL, /* running events that clients emit */
         WORDS_FILES,
         WORDS_FIELDS,       /* of the events that the command line names, and what every sample has; in an expression */
         WORDS_FIELDS_ALONE, /* the fields alone: what the kernel's filters know */
         WORDS_CGROUPS,
         WORDS_UNITS,
         WORDS_CONTAINERS,
+        WORDS_PROCESSES,
+        WORDS_THREADS,
 } Words;
 
 typedef struct Option {
@@ -32,6 +35,7 @@ typedef struct Option {
         const char *choices;  /* "a b c" for the completion, or NULL */
         Words words;          /* the same, by asking */
         bool repeats;         /* may be given several times: perfctl_get_all() */
+        unsigned char each;   /* an event may have its own: event_option_get(); those of one number are of one kind; 0: none has */
 } Option;
 
 typedef struct Verb {
@@ -52,7 +56,7 @@ typedef struct Verb {
 /* verb-<name>.c */
 extern const Verb verb_status, verb_list, verb_available, verb_show, verb_add, verb_remove, verb_enable, verb_disable,
         verb_filter, verb_period, verb_plan, verb_apply, verb_watch, verb_count, verb_stat, verb_emit, verb_ledger,
-        verb_doctor, verb_validate, verb_reload, verb_version, verb_help, verb_complete;
+        verb_doctor, verb_validate, verb_reload, verb_stdio, verb_version, verb_help, verb_complete;
 
 /* verbs.c: ended by NULL; for main alone, others have Perfctl.verbs */
 extern const Verb *const verbs[];

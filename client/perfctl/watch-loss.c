@@ -14,8 +14,9 @@ void watch_loss_tell_all(WatchLoss *l, const Perfctl *p) {
         uint64_t dropped = l->dropped - l->told_dropped, ring = l->ring - l->told_ring;
 
         if (dropped > 0)
-                (void)perfctl_fail(p, PERFCTL_OK, "%" PRIu64 " items were dropped, because they are not read as fast as they "
-                                   "come: --queue SIZE lets more of them wait, %s", dropped, l->advice);
+                (void)perfctl_fail(p, PERFCTL_OK, "%" PRIu64 " %s dropped, because they are not read as fast as they "
+                                   "come: --queue SIZE lets more of them wait, %s", dropped,
+                                   dropped == 1 ? "item was" : "items were", l->advice);
         if (ring > 0)
                 (void)perfctl_fail(p, PERFCTL_OK, "the kernel had no room in its rings for %" PRIu64 " records, of these events "
                                    "or of others: how many of these, is said at the end", ring);

@@ -13,6 +13,7 @@ typedef struct Watch {
         const WatchOptions *options;
         ItemText text;
         Kallsyms symbols;
+        ItemPlans plans;
         uint64_t printed;
 } Watch;
 
@@ -30,13 +31,17 @@ static void on_start(void *userdata, const perfd_start *s) {
         Json j = json_of(&w->p->out);
 
         w->text.time.wall_offset = s->wall_offset;
-        kallsyms_init(&w->symbols, s);
+        if (!w->p->host)
+                kallsyms_init(&w->symbols, s);
         if (w->p->json)
                 put_stream_start(&j, s);
 }
 
 static void on_event(void *userdata, const perfd_event *event) {
-        item_text_add_event(&((Watch *)userdata)->text, event->name);
+        Watch *w = userdata;
+
+        item_text_add_event(&w->text, event->name);
+        item_plans_forget(&w->plans, event->id);
 }
 
 static void on_item(void *userdata, const perfd_item *item) {
@@ -47,7 +52,7 @@ static void on_item(void *userdata, const perfd_item *item) {
         if (perfd_item_record(item) == PERFD_LOST || perfd_item_record(item) == PERFD_LOST_SAMPLES)
                 w->loop.loss.ring += perfd_item_lost(item);
         if (w->p->json)
-                item_print_json(&w->p->out, item, w->options->raw);
+                item_print_json(&w->p->out, &w->plans, item, w->options->raw);
         else
                 item_print_text(&w->text, item);
         w->printed++;
@@ -69,7 +74,11 @@ static void on_removed(void *userdata, uint32_t id, const char *name) {
         Watch *w = userdata;
         Json j = json_of(&w->p->out);
 
-        if (!w->p->json || is_full(w))
+        item_plans_forget(&w->plans, id);
+        if (is_full(w))
+                return;
+        removed_events_add(&w->loop.removed, name);
+        if (!w->p->json)
                 return;
         json_begin(&j, '{');
         JSON_STRING(&j, "kind", "removed");
@@ -117,6 +126,8 @@ int watch_run(Perfctl *p, const WatchOptions *options) {
 
         w.loop.userdata = &w;
         w.text.symbols = &w.symbols;
+        w.plans.form = p->json ? ITEM_FORM_JSON : w.text.has_kernels ? ITEM_FORM_TEXT_KERNELS : ITEM_FORM_TEXT;
+        w.text.plans = p->human ? NULL : &w.plans;
         callbacks.start = on_start;
         callbacks.event = on_event;
         callbacks.item = on_item;
@@ -125,5 +136,6 @@ int watch_run(Perfctl *p, const WatchOptions *options) {
         callbacks.end = on_end;
         r = stream_loop_run(&w.loop, &options->subscription, &callbacks, NULL);
         kallsyms_deinit(&w.symbols);
+        item_plans_deinit(&w.plans);
         return r;
 }

@@ -11,25 +11,38 @@ PERFD_BEGIN_DECLARATIONS
 
 typedef struct perfd_client perfd_client;
 
-/* program: a word for the daemon's log, e.g. "mytool 1.2". NULL: no memory. */
+/* program: names the client in the daemon's log, e.g. "mytool 1.2"; copied. NULL: no memory. */
 perfd_client *perfd_client_new(const char *program);
 /* Takes NULL. Closes the connection; results stay valid, items, events and errors do not. */
 void perfd_client_free(perfd_client *client);
 
-/* Most milliseconds that one call may wait for its answer, connecting too; -1, as at first, is for ever. */
+/* The longest time in milliseconds that a call waits for its answer, connecting too; -1, the default: without a limit. */
 void perfd_client_set_timeout(perfd_client *client, int milliseconds);
-/* Waits for the daemon's greeting. PERFD_E_UNREACHABLE, PERFD_E_REFUSED, PERFD_E_CLOSED, PERFD_E_PROTOCOL, _TIMEOUT. */
+/*
+ * Connects to the socket at `path`, and waits for the daemon's greeting. 0; PERFD_E_UNREACHABLE, _REFUSED, _CLOSED, _PROTOCOL,
+ * _TIMEOUT, PERFD_E_STATE: it is connected already, PERFD_E_INVALID: no path, or one that is too long for a socket; -errno.
+ */
 int perfd_client_connect(perfd_client *client, const char *path);
 /*
- * The same on a stream socket that is connected already, e.g. through a tunnel; the fd is the client's from now on. Streams
- * share memory with the daemon only if ring_bytes says so.
+ * The same on a stream socket that is connected already, e.g. through a tunnel. The client owns the fd from now on. Streams share
+ * memory with the daemon only if perfd_subscription.ring_bytes requests it.
  */
 int perfd_client_connect_fd(perfd_client *client, int fd);
+/*
+ * The same at "unix:PATH", or on another host at "ssh://[USER@]HOST[:PORT][/PATH]", PATH being the socket there if it is not the usual
+ * one. That runs ssh(1), or the program that $PERFD_SSH names instead, as a child of the caller, with the caller's configuration,
+ * agent and terminal, and `perfctl stdio` on that host; it ends with the client. Then SIGCHLD is delivered to the caller, whose own
+ * handler must not wait for children that it does not know. The stream uses the socket. Errors as above; PERFD_E_INVALID: no such URI;
+ * PERFD_E_UNREACHABLE has the reason "ssh": no connection to the host, "no-perfctl": the host has no perfctl, "unreachable": it has no
+ * perfd.
+ */
+int perfd_client_connect_uri(perfd_client *client, const char *uri);
 
-/* Of the last function that failed; valid until the next call on this client. */
+/* The error of the last function that failed; never NULL; valid until the next call on this client. */
 const perfd_error *perfd_client_error(const perfd_client *client);
-/* The daemon's version, "" before it is known; and whether this connection may change anything. */
+/* The daemon's version, "" before it is known. Valid until the client is freed. */
 const char *perfd_client_version(const perfd_client *client);
+/* True if the socket of this connection permits changes; false also before it is known. */
 bool perfd_client_may_change(const perfd_client *client);
 
 /* For __attribute__((cleanup)). */

@@ -1,7 +1,7 @@
 /*
- * Texts in YAML: what is wrong with one, what it would change, and that it holds. Each function here waits for its answer, for
- * as long as perfd_client_set_timeout() says. ret_result is to be freed by perfd_result_free(); where its rows are of no
- * interest it may be NULL. Lengths are bytes. All functions: PERFD_E_REFUSED, _CLOSED, _PROTOCOL, _STATE, _INVALID, _TIMEOUT,
+ * Configurations in YAML: validating one, planning what it would change, and applying it. Each function here waits for its
+ * answer, for as long as perfd_client_set_timeout() says. ret_result is to be freed by perfd_result_free(); where its rows are of
+ * no interest it may be NULL. Lengths are bytes. All functions: PERFD_E_REFUSED, _CLOSED, _PROTOCOL, _STATE, _INVALID, _TIMEOUT,
  * -ENOMEM.
  */
 #pragma once
@@ -12,18 +12,18 @@
 
 PERFD_BEGIN_DECLARATIONS
 
-/* What is wrong with a text, or worth a warning, and where. */
-typedef struct perfd_mistake_row {
-        const char *path;
-        uint32_t line, column;
-        const char *text;
-        const char *reason; /* of a warning: why an event would be pending, for programs; else "" */
-} perfd_mistake_row;
+/* An error or a warning, and the place in a text that it is about. */
+typedef struct perfd_diagnostic_row {
+        const char *path;      /* of the text, as the caller named it; "": of a text that has no path */
+        uint32_t line, column; /* from 1, in characters; 0: of the text as a whole */
+        const char *text;      /* for people: what is wrong, and what to do */
+        const char *reason;    /* of a warning: why an event would be pending, for programs; else "" */
+} perfd_diagnostic_row;
 
 /* What a change has done: numbers of events. */
 typedef struct perfd_reload_row {
-        uint32_t added, removed, changed, kept;
-        uint32_t pending; /* that cannot be opened now: perfd_event_row.waiting */
+        uint32_t added, removed, changed, kept; /* kept: not changed */
+        uint32_t pending; /* that cannot be opened now: perfd_event_row.pending */
         uint64_t ring_size; /* bytes that each ring has now, if that was changed; 0: it is as before */
 } perfd_reload_row;
 
@@ -31,7 +31,7 @@ typedef struct perfd_reload_row {
 typedef struct perfd_difference {
         const char *field;          /* as perfd.yaml calls it: "filter", "rings.size" */
         const char *before, *after; /* "": not there */
-        bool restart;               /* a setting that holds only when perfd has been started anew */
+        bool restart;               /* a setting that takes effect only when perfd is restarted */
 } perfd_difference;
 
 /* What becomes of an event. */
@@ -39,7 +39,7 @@ typedef enum perfd_change {
         PERFD_CHANGE_ADDED,
         PERFD_CHANGE_REMOVED,
         PERFD_CHANGE_CHANGED,
-        PERFD_CHANGE_KEPT,
+        PERFD_CHANGE_KEPT, /* no difference */
         PERFD_CHANGE_PENDING, /* it cannot be opened now */
 } perfd_change;
 
@@ -56,7 +56,10 @@ typedef struct perfd_planned_row {
         const char *why, *reason; /* of a pending one: for people, with its place, and for programs; else "" */
 } perfd_planned_row;
 
-/* perfd_result_mistake() and perfd_result_warning(). Mistakes are rows of the result, not an error. A zero byte in the text is PERFD_E_INVALID with its position. */
+/*
+ * Checks a text: perfd_result_error() and perfd_result_warning(). A text with errors is no failure of the request, which returns 0.
+ * A zero byte in the text is PERFD_E_INVALID with its position.
+ */
 int perfd_validate(perfd_client *client, const char *yaml, size_t length, perfd_result **ret_result);
 
 /* One file. */
@@ -82,18 +85,27 @@ int perfd_plan(perfd_client *client, const char *yaml, size_t length, const char
 /* What perfd_apply() with the same arguments would do. */
 int perfd_plan_apply(perfd_client *client, const char *yaml, size_t length, const char *path, bool may_wait,
                      perfd_result **ret_result);
-/* may_wait: events that cannot be opened now are pending, instead of PERFD_E_REFUSED for all. */
+/* may_wait: events that cannot be opened now become pending; without it they are PERFD_E_REFUSED, and nothing is changed. */
 int perfd_apply(perfd_client *client, const char *yaml, size_t length, const char *path, bool may_wait,
                 perfd_result **ret_result);
+
+/*
+ * The same with drop-ins, as perfd_validate_all() has them. PERFD_E_PROTOCOL too: the daemon is older, and has planned, or applied,
+ * the main file only.
+ */
+int perfd_plan_all(perfd_client *client, const perfd_config_text *texts, size_t n, bool may_wait, perfd_result **ret_result);
+int perfd_apply_all(perfd_client *client, const perfd_config_text *texts, size_t n, bool may_wait, perfd_result **ret_result);
+/* What perfd_reload() would do. On the control socket only: the daemon's files may be nobody else's to read. */
+int perfd_plan_reload(perfd_client *client, perfd_result **ret_result);
 
 /* NULL: of another request. */
 const perfd_reload_row *perfd_result_reload(const perfd_result *result);
 
 /* Row i, or NULL behind the last one and where the request has no such rows; the result's own. */
-const perfd_mistake_row *perfd_result_mistake(const perfd_result *result, size_t i);
-const perfd_mistake_row *perfd_result_warning(const perfd_result *result, size_t i); /* valid all the same */
+const perfd_diagnostic_row *perfd_result_error(const perfd_result *result, size_t i);
+const perfd_diagnostic_row *perfd_result_warning(const perfd_result *result, size_t i); /* does not make the text invalid */
 const perfd_planned_row *perfd_result_planned(const perfd_result *result, size_t i); /* perfd_plan() */
-/* Of a plan what differs beside the events; of perfd_reload() and perfd_apply() what holds only when perfd has been started anew. */
+/* Of a plan what differs beside the events; of perfd_reload() and perfd_apply() what takes effect only when perfd is restarted. */
 const perfd_difference *perfd_result_setting(const perfd_result *result, size_t i);
 
 PERFD_END_DECLARATIONS

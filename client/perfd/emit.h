@@ -18,7 +18,7 @@ typedef struct perfd_external_value {
         perfd_text text;
 } perfd_external_value;
 
-/* The time is ns of the clock that perfd_status_row.clock names; tid 0 is nobody. */
+/* The time is in ns of the clock that perfd_status_row.clock names, and not 0; tid 0: no task. */
 typedef struct perfd_external_sample {
         size_t size;
         const char *event; /* the name of a running external event */
@@ -33,8 +33,8 @@ typedef struct perfd_external_sample {
 /* What became of the samples of one request. */
 typedef struct perfd_emitted_row {
         uint32_t taken;
-        uint32_t late; /* of these: older than what the streams in the order of time had delivered */
-        uint32_t lost; /* not taken: the daemon had no room for them; the ledger has them as batch_pool */
+        uint32_t late; /* of these: too late for streams ordered by time, which had delivered later samples */
+        uint32_t lost; /* not taken, because the daemon had no room for them; `batch_pool` in the ledger */
 } perfd_emitted_row;
 
 /*

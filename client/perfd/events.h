@@ -63,15 +63,18 @@ typedef struct perfd_event_row {
         bool fallen_back;   /* spec->fallback is counted instead */
         const char *place;  /* probes: what resolved, with file and build id */
         uint64_t n_targets; /* tasks or cgroups that it has fds on; 0: whole CPUs */
-        bool kept;          /* it is there again after a restart of the daemon */
-        const char *waiting; /* pending: why it cannot be opened now; configured or kept, and without an id; "": it runs */
+        bool persistent;    /* the next daemon adds it again: perfd_add_persistent() */
+        const char *pending; /* why it cannot be opened now; configured or persistent, and without an id; "": it runs */
         const char *absent;  /* which of its cgroups, containers and units is not there now; "": all are */
         const perfd_field *fields; /* perfd_list_with_fields() */
         size_t n_fields;
         bool has_uid;       /* a client has added it */
-        uint32_t uid;       /* the client's, whose quota it counts for */
+        uint32_t uid;       /* the client's, whose quota it counts for; of a temporary event that of who has held it for longest */
         const perfd_count *losses; /* what lost is the sum of; those that are not 0 */
         size_t n_losses;
+        uint64_t n_postponed; /* multiples of spec->interval, of each CPU, at which its counts were not read in time */
+        uint64_t n_ended;     /* of n_targets, tasks that have ended: their counts stay in the event's */
+        bool temporary;       /* it ends with the last of the connections that hold it: perfd_add_temporary() */
 } perfd_event_row;
 
 /* An event that could be added. */
@@ -101,13 +104,16 @@ int perfd_available(perfd_client *client, const char *glob, bool fields, perfd_r
  * be known. They stay until they are removed, or the daemon ends. PERFD_E_INVALID too: a setting without '=', a field without ':'.
  */
 int perfd_add(perfd_client *client, const perfd_event_spec *specs, size_t n_specs, perfd_result **ret_result);
-/* The same, but they are removed when this connection closes. */
+/*
+ * The same, but they are removed when this connection closes. A temporary event of the same name that is equal, of the whole host or
+ * of CPUs, and enabled, is shared instead of refused: it is removed when the last of the connections that added it closes.
+ */
 int perfd_add_temporary(perfd_client *client, const perfd_event_spec *specs, size_t n_specs, perfd_result **ret_result);
 /* The same, but they are there again after a restart of the daemon. */
-int perfd_add_kept(perfd_client *client, const perfd_event_spec *specs, size_t n_specs, perfd_result **ret_result);
+int perfd_add_persistent(perfd_client *client, const perfd_event_spec *specs, size_t n_specs, perfd_result **ret_result);
 /* All that are named, or none: perfd_result_ref(). They close their fds; what they counted stays in the ledger. */
 int perfd_remove(perfd_client *client, const char *const *names, size_t n_names, perfd_result **ret_result);
-/* The same, of counting. */
+/* Start and stop counting, of all events that are named, or none: perfd_result_ref(). */
 int perfd_enable(perfd_client *client, const char *const *names, size_t n_names, perfd_result **ret_result);
 int perfd_disable(perfd_client *client, const char *const *names, size_t n_names, perfd_result **ret_result);
 /* The kernel's filter of one event, without a gap; "" removes it. */
@@ -120,7 +126,10 @@ const perfd_event_row *perfd_result_event(const perfd_result *result, size_t i);
 const perfd_available_row *perfd_result_available(const perfd_result *result, size_t i);
 const perfd_ref_row *perfd_result_ref(const perfd_result *result, size_t i);
 
-/* perfd_add(): what is worth to be known of what was added, for people: that a CPU is offline now. */
+/*
+ * perfd_add(), perfd_apply(): what is worth to be known of what was added or applied, for people: that a CPU is offline now, that
+ * rules of access are not applied.
+ */
 const char *perfd_result_note(const perfd_result *result, size_t i);
 
 PERFD_END_DECLARATIONS

@@ -5,19 +5,19 @@
 
 PERFD_BEGIN_DECLARATIONS
 
-/* Bytes from the traced host. */
+/* Bytes from the traced host: not terminated by a zero, and not always valid UTF-8. Length in bytes. */
 typedef struct perfd_text {
         const char *bytes;
         size_t length;
 } perfd_text;
 
-/* What the elements of a field are. */
+/* The kind of a field's elements. */
 typedef enum perfd_kind {
         PERFD_UNSIGNED = 0,
         PERFD_SIGNED = 1, /* two's complement: cast to int64_t */
         PERFD_POINTER = 2,
         PERFD_BOOL = 3,
-        PERFD_TEXT = 4,   /* up to its terminating zero */
+        PERFD_TEXT = 4,   /* up to its terminating zero, which is not part of it */
         PERFD_BYTES = 5,  /* all bytes */
 } perfd_kind;
 

@@ -1,6 +1,10 @@
 /*
  * Items of a stream: what all have, and the fields of samples. An item is valid during its callback, and so is what these
  * functions give. None of them fails but as it says.
+ *
+ * An item is read where it lies, and not before one of these functions asks for something in it. If it is not what its
+ * descriptor says, it is then a PERFD_UNKNOWN of no event, in which nothing is; and the call of the library that gave it ends with
+ * PERFD_E_PROTOCOL.
  */
 #pragma once
 
@@ -43,27 +47,45 @@ perfd_record perfd_item_record(const perfd_item *item);
 const perfd_event *perfd_item_event(const perfd_item *item);
 /* ns of the stream's clock. */
 uint64_t perfd_item_time(const perfd_item *item);
-/* Where it happened, and by whom: ids of the pid namespace that perfd runs in. */
+/* The CPU, process and thread of the occurrence; ids are of the pid namespace in which perfd runs. */
 uint32_t perfd_item_cpu(const perfd_item *item);
 uint32_t perfd_item_pid(const perfd_item *item);
 uint32_t perfd_item_tid(const perfd_item *item);
 /*
- * Name of the thread: of perfd_item_task(), or that of the idle thread of its CPU, "swapper/1"; empty if not known. Where
- * perfd runs in a pid namespace, whoever is outside of it has tid 0 too, and all of these are "idle-or-outside". A tid of 0
- * and an empty name are those of nobody: of PERFD_READ items, and of samples that a client emitted without a tid.
+ * Who a tid of 0 is. Where perfd runs in a pid namespace of its own, the threads outside of it have tid 0, as the idle threads
+ * have everywhere, and an item says as much of them as the kernel's record shows.
+ */
+typedef enum perfd_zero_tid {
+        PERFD_ZERO_TID_NONE,    /* the tid is not 0, or 0 is the idle thread, as on the host, or nobody */
+        PERFD_ZERO_TID_IDLE,    /* the idle thread of the CPU */
+        PERFD_ZERO_TID_OUTSIDE, /* a thread outside of perfd's pid namespace */
+        PERFD_ZERO_TID_UNKNOWN, /* one of the two */
+} perfd_zero_tid;
+
+perfd_zero_tid perfd_item_zero_tid(const perfd_item *item);
+/*
+ * Name of the thread: of perfd_item_task(), or that of the idle thread of its CPU, "swapper/1"; empty if not known. Of
+ * PERFD_ZERO_TID_OUTSIDE it is "outside", of PERFD_ZERO_TID_UNKNOWN "idle-or-outside". A tid of 0 and an empty
+ * name mean no task: PERFD_READ items, and samples that a client emitted without a tid.
  */
 perfd_text perfd_item_comm(const perfd_item *item);
 /*
  * The thread and the process that did it, as they were then; in the order of time exactly, in that of each CPU as far as
- * was known when it came. NULL if nothing is known of them, and for the idle thread.
+ * was known when it came. NULL if nothing is known of them, and for the idle thread
+ * and threads outside of perfd's pid namespace.
  */
 const perfd_task *perfd_item_task(const perfd_item *item);
 const perfd_process *perfd_item_process(const perfd_item *item);
+/*
+ * False: it is a sample with nothing else than a time, an event, a CPU, a pid, a tid, fields, and what is known of its task, so that
+ * a program need not ask for each other part.
+ */
+bool perfd_item_has_more(const perfd_item *item);
 /* The tracepoint's raw bytes, if the subscription asked for them. */
 perfd_text perfd_item_raw(const perfd_item *item);
 /* PERFD_CALLCHAIN_KERNEL or _USER: addresses, innermost first. */
 size_t perfd_item_callchain(const perfd_item *item, perfd_callchain part, const uint64_t **ret_addresses);
-/* Of a sample whose event asks for them; else 0. */
+/* PERF_SAMPLE_IP, PERF_SAMPLE_ADDR and PERF_SAMPLE_PERIOD, of a sample whose event requests them; else 0. */
 uint64_t perfd_item_ip(const perfd_item *item);
 uint64_t perfd_item_address(const perfd_item *item);
 uint64_t perfd_item_period(const perfd_item *item); /* how many of perfd_event.unit it stands for; 0 is 1 */
@@ -71,9 +93,10 @@ uint64_t perfd_item_period(const perfd_item *item); /* how many of perfd_event.u
 /* A field of one sample. */
 typedef struct perfd_value {
         const perfd_field *field;
-        const uint64_t *numbers; /* number kinds: `count` of them, widened to 64 bits */
+        const uint64_t *numbers; /* number kinds: `count` of them, widened to 64 bits; a copy */
         size_t count;
         perfd_text text;         /* PERFD_TEXT, PERFD_BYTES */
+        bool fault;              /* PERFD_TEXT: empty because the probe could not read it */
 } perfd_value;
 
 /* Field i of perfd_item_event()->fields, or by its name. False: there is none. */
@@ -82,7 +105,7 @@ bool perfd_item_find(const perfd_item *item, const char *name, perfd_value *ret_
 
 /*
  * As people read it: names of values and flags, hexadecimal where the kernel's format is, arrays in braces; texts as
- * they are. Like snprintf(3): never more than `size` bytes, always ended by a zero, and the return value is the length
+ * they are, "(fault)" for one that could not be read. Like snprintf(3): never more than `size` bytes, always ended by a zero, and the return value is the length
  * that the whole text has.
  */
 size_t perfd_value_render(const perfd_value *value, char *to, size_t size);
@@ -103,9 +126,9 @@ typedef struct perfd_symbols {
 
 /*
  * Field i of perfd_item_event()->fields as the event's own print format shows it: "8,0" of a device, "127.0.0.1:80", the name of
- * a function if `symbols`, which may be NULL, knows it. Numbers in hexadecimal begin with 0x, octal ones with 0, also where the format has none.
- * What the format does not show, or computes under another name, is that of perfd_value_render(), PERFD_BYTES in hexadecimal; so
- * is all, if the event has no print format. The rest as there; 0 also if there is no such field.
+ * a function if `symbols`, which may be NULL, knows it. Numbers in hexadecimal begin with 0x, octal ones with 0, also where the
+ * format has none. What the format does not show, or computes under another name, is that of perfd_value_render(), PERFD_BYTES in
+ * hexadecimal; so is all, if the event has no print format. The rest as there; 0 also if there is no such field.
  */
 size_t perfd_item_render(const perfd_item *item, size_t i, const perfd_symbols *symbols, char *to, size_t size);
 /* The name of one number of this field, as perfd_value_render() has it; 0 if the format has no name for it. */

@@ -31,11 +31,11 @@ typedef struct perfd_event_ledger {
         bool balanced;
         bool exact;       /* occurred is the kernel's own count */
         uint64_t count;   /* the kernel's count, in the event's unit */
-        uint64_t doubled; /* counted twice during a live change, lost or not, and delivered at most once; not part of occurred */
+        uint64_t duplicates; /* counted a second time during a live change, lost or not; not part of occurred */
         bool external;    /* emitted by clients: of no CPU */
         bool removed;     /* at the end of a stream: it was removed while the stream was there */
         const perfd_ledger_since *since; /* NULL: not at the end of a stream, or not known */
-        bool stalled;     /* the reader of this CPU does not answer: what was read until now, and never balanced */
+        bool stalled;     /* the reader of this CPU does not respond: what was read until then, and never balanced */
 } perfd_event_ledger;
 
 /* A CPU's ring: records = samples + side_records + lost "unknown_id" and "undecodable". */
@@ -47,7 +47,7 @@ typedef struct perfd_ring_ledger {
         bool balanced;
         const perfd_count *lost_since; /* at the end of a stream: of `lost`, while it was there */
         size_t n_lost_since;
-        bool stalled; /* its reader does not answer: no number of this CPU is of the moment of the others */
+        bool stalled; /* its reader does not respond: the numbers of this CPU are not of the same moment as the others */
         uint64_t foreign_times; /* samples that had the time of another tool's clock, and have that of the one before them */
 } perfd_ring_ledger;
 
@@ -63,7 +63,7 @@ typedef struct perfd_subscriber_ledger {
         const char *order; /* "time", "cpu" */
 } perfd_subscriber_ledger;
 
-/* What the kernel itself could not even count: hits of a probe while it was busy. Of the whole host. */
+/* Hits of a probe that the kernel could not count, because the probe was busy. Of the whole host. */
 typedef struct perfd_probe_ledger {
         uint32_t id; /* of the event */
         const char *name;
@@ -86,5 +86,7 @@ const perfd_probe_ledger *perfd_result_probe_ledger(const perfd_result *result, 
 /* A ledger: every row is balanced; and the kernel's losses are exact, not a lower bound. */
 bool perfd_result_is_balanced(const perfd_result *result);
 bool perfd_result_is_loss_exact(const perfd_result *result);
+/* At the end of a stream: access.rules limit which samples it may have, and the rows have only what was lost. */
+bool perfd_result_is_limited(const perfd_result *result);
 
 PERFD_END_DECLARATIONS

@@ -13,17 +13,17 @@ PERFD_BEGIN_DECLARATIONS
 
 /* What the daemon's access.rules grant to this client. */
 typedef struct perfd_access {
-        bool is_limited;   /* false: no rule decides, and it may what its socket allows */
-        uint32_t rule;     /* that decides, from 1; 0: none is for it */
+        bool is_limited;   /* false: no rule applies, and the client may do what its socket allows */
+        uint32_t rule;     /* number of the rule that applies, from 1; 0: none matches */
         const char *place; /* of the rule: "PATH:LINE" */
         bool status;       /* all that perfd_status_row has, lists, ledgers and what the host offers */
         char *const *subscribe; /* names of events and globs */
         size_t n_subscribe;
-        const char *where; /* joined to the condition of a subscription; "": none */
+        const char *where; /* combined by && with the predicate of each subscription; "": none */
         char *const *emit; /* names of external events and globs */
         size_t n_emit;
         bool stat;          /* events that are only counted may be added */
-        bool own_processes; /* and events on processes of one's own */
+        bool own_processes; /* and events on the client's own processes */
 } perfd_access;
 
 /* Times are ns, sizes bytes; n_samples and n_lost are of all events since perfd was started. */
@@ -40,17 +40,20 @@ typedef struct perfd_status_row {
         uint32_t n_fds;
         uint64_t n_samples, n_lost;
         bool loss_exact;    /* false: the kernel's losses are a lower bound */
-        uint32_t n_closing; /* fds that trace nothing any more and wait to be closed */
-        uint32_t n_fallen_back;     /* events for which another one is counted */
-        uint32_t n_pending;         /* events that are to run and cannot be opened now */
+        uint32_t n_closing; /* disabled fds that wait to be closed */
+        uint32_t n_fallen_back;     /* events whose fallback is counted */
+        uint32_t n_pending;         /* events that cannot be opened now: perfd_event_row.pending */
         uint64_t n_tasks_forgotten; /* tasks without a name, for lack of room */
-        uint64_t dispatcher_stalled; /* ns since when the dispatcher does not answer; 0: it does */
+        uint64_t dispatcher_stalled; /* ns for which the dispatcher has not responded; 0: it responds */
         const perfd_count *losses;   /* what n_lost is the sum of; those that are not 0 */
         size_t n_losses;
-        const perfd_access *access; /* without its `status` only version and clock are set; NULL: a daemon that has no rules yet */
-        const char *applied;  /* what the configuration of an apply is called, which holds instead of `config`; "": none does */
-        uint64_t config_read; /* when what holds was read: CLOCK_REALTIME, ns; 0: it is the defaults */
-        bool config_changed;  /* its files are others now: a reload reads them */
+        /* without its `status` only version, clock and time are set; NULL: an older daemon without access rules */
+        const perfd_access *access;
+        const char *applied;  /* name of the text of an apply that is in effect instead of `config`; "": none */
+        uint64_t config_read; /* CLOCK_REALTIME, ns: when the configuration in effect was read; 0: it is the defaults */
+        bool config_changed;  /* its files have changed since: a reload reads them */
+        const char *applied_without; /* the part of `applied` that is not in effect, "access.rules"; "": all is */
+        uint64_t time; /* ns of `clock` when the daemon answered; 0: an older daemon */
 } perfd_status_row;
 
 /* The reader of a CPU. */
@@ -60,7 +63,7 @@ typedef struct perfd_cpu_row {
         uint64_t cpu_time; /* ns, of its reader */
         uint64_t n_pool_waits; /* drains that stopped because the dispatcher had all batches */
         uint64_t n_failovers;  /* times that its ring was read from another CPU, because its reader did not run */
-        uint64_t stalled;      /* ns since when its reader does not answer; 0: it does */
+        uint64_t stalled;      /* ns for which its reader has not responded; 0: it responds */
 } perfd_cpu_row;
 
 /* One thing that was tried. */

@@ -35,12 +35,12 @@ typedef enum perfd_overflow {
 #define PERFD_RECORD_BIT(record)                                                                                       \
         ((uint32_t)1 << ((record) < PERFD_SWITCH ? (record) - PERFD_COMM : (record) - PERFD_SWITCH + 4))
 
-/* What is to come, and how. Times are ns, sizes bytes. */
+/* What is selected, and how it is delivered. Times are ns, sizes bytes. Read only during the call. */
 typedef struct perfd_subscription {
         size_t size;
         const char *const *events; /* names or globs; none: every event, also those added later */
         size_t n_events;
-        const char *where;         /* filter expression, evaluated in the daemon */
+        const char *where;         /* a predicate, perfd-filter(7), evaluated by the daemon; NULL or "": none */
         const char *const *fields; /* only these of each event; none: all */
         size_t n_fields;
         perfd_order order;
@@ -48,15 +48,16 @@ typedef struct perfd_subscription {
         perfd_overflow overflow;
         uint64_t queue_bytes;      /* 0: the daemon's default */
         uint32_t records;          /* PERFD_RECORD_BIT() of each side record wanted */
-        uint64_t latency;          /* ns that a sample may lie in its CPU's ring; 0: what costs the host least */
-        uint32_t ring_bytes;       /* of memory shared with the daemon, a power of two, 64 KiB to 16 MiB; 0: what is best */
+        uint64_t latency;          /* ns that a sample may stay in its CPU's ring buffer; 0: the daemon's default */
+        /* of memory shared with the daemon, a power of two, 64 KiB to 16 MiB; 0: chosen by the library */
+        uint32_t ring_bytes;
 } perfd_subscription;
 
-#define PERFD_NO_RING UINT32_MAX /* ring_bytes: the stream comes by the socket */
+#define PERFD_NO_RING UINT32_MAX /* ring_bytes: the stream uses the socket */
 
 #define PERFD_SUBSCRIPTION_INIT { .size = sizeof(perfd_subscription) }
 
-/* How the stream is, which comes before anything else. */
+/* The properties of the stream: its first callback. */
 typedef struct perfd_start {
         const char *clock;   /* "monotonic", "monotonic-raw", "boottime", "realtime" */
         int64_t wall_offset; /* add it to a time to get nanoseconds since 1970 */
@@ -67,13 +68,13 @@ typedef struct perfd_start {
         perfd_payload payload;
         perfd_overflow overflow;
         uint64_t queue_bytes;
-        uint32_t ring_bytes; /* 0: the stream comes by the socket */
+        uint32_t ring_bytes; /* 0: the stream uses the socket */
 } perfd_start;
 
 /* How many items of one event a gap has. */
 typedef struct perfd_gap_event {
         uint32_t id;      /* 0: side records of the host */
-        const char *name; /* "" for these, and where no descriptor came */
+        const char *name; /* "" for these, and if the stream had no descriptor of the event */
         uint64_t items;
 } perfd_gap_event;
 
@@ -111,7 +112,7 @@ typedef struct perfd_callbacks {
         size_t size;
         void (*start)(void *userdata, const perfd_start *start);
         void (*event)(void *userdata, const perfd_event *event); /* before its first item */
-        void (*item)(void *userdata, const perfd_item *item);
+        void (*item)(void *userdata, const perfd_item *item); /* NULL: perfd_stream_next_batch() of batch.h gives them */
         void (*gap)(void *userdata, const perfd_gap *gap);       /* at the place of what is missing */
         void (*removed)(void *userdata, uint32_t id, const char *name);
         void (*end)(void *userdata, const perfd_end *end);
@@ -120,36 +121,42 @@ typedef struct perfd_callbacks {
 #define PERFD_CALLBACKS_INIT { .size = sizeof(perfd_callbacks) }
 
 /*
- * Waits for the daemon's yes; from then on the connection is this stream, which comes by perfd_client_process().
- * On PERFD_E_REFUSED the connection stays usable for other requests.
+ * Subscribes, and waits for the answer. From then on the connection is this stream, which perfd_client_process() reads. After
+ * PERFD_E_REFUSED the connection can be used for other requests. `userdata` is passed to the callbacks. 0; PERFD_E_REFUSED,
+ * _CLOSED, _PROTOCOL, _STATE, _INVALID, _TIMEOUT, -errno.
  */
 int perfd_subscribe(perfd_client *client, const perfd_subscription *subscription, const perfd_callbacks *callbacks,
                     void *userdata);
 
-/* Asks for the end; what is on its way and the `end` callback still come. A second one does nothing. PERFD_E_STATE. */
+/*
+ * Asks the daemon to end the stream. Items that were sent before, and the `end` callback, still follow. A second call does nothing.
+ * 0; PERFD_E_STATE: the connection is no stream; PERFD_E_CLOSED, -errno.
+ */
 int perfd_stream_stop(perfd_client *client);
 
-/* For poll(2): the socket, -1 if there is none, and what to wait for (POLLIN, POLLOUT). */
+/* For poll(2): the socket, which stays the client's; -1 if there is none. */
 int perfd_client_fd(const perfd_client *client);
+/* For poll(2): the events to wait for, POLLIN and POLLOUT. They may change with each call on the client. */
 short perfd_client_events(const perfd_client *client);
 
 /*
- * Reads and writes what can be without waiting, at most about a megabyte and a ring, and calls back for what came. 0: go on
- * waiting; PERFD_E_ENDED, PERFD_E_CLOSED, PERFD_E_PROTOCOL (also for a gap in the sequence that nobody explains).
+ * Reads and writes what is possible without blocking, at most about a megabyte and a ring, and calls the callbacks. 0: wait again;
+ * PERFD_E_ENDED, PERFD_E_CLOSED, PERFD_E_PROTOCOL (also if the sequence numbers jump and no gap explains it), PERFD_E_STATE: the
+ * connection is no stream, or this is a callback of it; -errno. Items that no callback and no batch was given are counted only.
  */
 int perfd_client_process(perfd_client *client);
 
 /*
  * For ppoll(2): when perfd_client_process() is to be called at the latest, also if nothing can be read; ns of CLOCK_MONOTONIC,
- * UINT64_MAX: only when something can. Ask for it each time before waiting, or never: who asks promises to call it by then,
- * whatever else may happen, so that the daemon need not wake it at each tick, which costs the traced host more than what is
- * done with the samples.
+ * UINT64_MAX: only when something can be read. Call it each time before waiting, or never: a call is a promise to call
+ * perfd_client_process() by then, whatever else happens, so that the daemon need not wake the client at each tick, which costs the
+ * traced host more than the client's work on the samples.
  */
 uint64_t perfd_client_due(perfd_client *client);
 
 /*
- * Waits until perfd_client_process() is to be called, for whom nothing else is to be waited for: by the fd, the events and the
- * time above. 0, also after a signal: call it then; what ppoll(2) says, PERFD_E_STATE without a connection.
+ * For callers that wait for nothing else: waits until perfd_client_process() is to be called, by the fd, the events and the time
+ * above. 0, also after a signal: call it then; PERFD_E_STATE: there is no connection; -errno of ppoll(2).
  */
 int perfd_client_wait(perfd_client *client);
 

@@ -1,4 +1,4 @@
-/* Who did it: threads and processes. Valid during the callback of the item. Pure types. */
+/* The thread and process of an item. Valid during the callback of the item. Pure types. */
 #pragma once
 
 #include "declarations.h"
@@ -8,7 +8,7 @@ PERFD_BEGIN_DECLARATIONS
 
 typedef struct perfd_process {
         uint32_t pid;
-        uint32_t parent;       /* pid of who made it; 0: not known */
+        uint32_t parent;       /* pid of its parent; 0: not known */
         bool has_uid;          /* uid is known: its own when perfd first saw it, or its parent's */
         uint32_t uid;
         uint64_t start;        /* ns of the stream's clock, to 10 ms if it is older than the stream; 0: not known */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "client/print/arithmetic.h"
 #include "client/print/text.h"
 #include "client/print/type.h"
 
@@ -387,6 +388,23 @@ static const Operator *skip_operator(Parser *p, int lowest) {
         return NULL;
 }
 
+/* Of two constants, one, so that no item has to calculate it: masks of formats are long sums. */
+static void fold(PrintNode *node) {
+        const PrintNode *a = node->first, *b = a->next;
+        PrintValue left, right, v;
+
+        if (node->code == PRINT_AND || node->code == PRINT_OR || a->kind != PRINT_NUMBER || b->kind != PRINT_NUMBER)
+                return;
+        left = print_number_of(a->number, a->type);
+        right = print_number_of(b->number, b->type);
+        if (!print_calculate(node->code, &left, &right, &v))
+                return;
+        node->kind = PRINT_NUMBER;
+        node->number = v.number;
+        node->type = v.type;
+        node->first = NULL;
+}
+
 static PrintNode *parse_binary(Parser *p, int lowest) {
         PrintNode *left = parse_unary(p), *right;
         const Operator *o;
@@ -397,8 +415,10 @@ static PrintNode *parse_binary(Parser *p, int lowest) {
                         return NULL;
                 left->next = right;
                 left = add(p, PRINT_BINARY, left);
-                if (left)
+                if (left) {
                         left->code = o->code;
+                        fold(left);
+                }
         }
         return left;
 }

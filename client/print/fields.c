@@ -164,6 +164,38 @@ static bool is_known(const PrintFormat *f, PrintField run, const perfd_field *fi
                (c->code == 'd' && field->kind == PERFD_UNSIGNED && c->size > field->size);
 }
 
+/* The result of a system call is a number with a sign: its format, "0x%lx", is right for addresses only. */
+static bool is_result(const perfd_event *event, const perfd_field *field) {
+        static const char exit[] = "syscalls:sys_exit_";
+
+        return field->kind == PERFD_SIGNED && strcmp(field->name, "ret") == 0 && event->event &&
+               strncmp(event->event, exit, sizeof(exit) - 1) == 0;
+}
+
+/* Whether an expression has no other field in it. */
+static bool is_of_field(const PrintNode *node, size_t field) {
+        if ((node->kind == PRINT_FIELD || node->kind == PRINT_LENGTH || node->kind == PRINT_BITMASK) && node->field != field)
+                return false;
+        for (const PrintNode *n = node->first; n; n = n->next)
+                if (!is_of_field(n, field))
+                        return false;
+        return true;
+}
+
+/* A pointer may be shown by its name, which is of who asks. */
+static bool is_of_number(const PrintFormat *f, const PrintField *run, const perfd_field *field, size_t i) {
+        for (size_t k = run->first; k < run->first + run->n; k++) {
+                const PrintConversion *c = &f->conversions[k];
+
+                if (c->code == 'p' || !c->argument || !is_of_field(c->argument, i))
+                        return false;
+                for (size_t s = 0; s < PRINT_STARS; s++)
+                        if (c->stars[s] && !is_of_field(c->stars[s], i))
+                                return false;
+        }
+        return run->n > 0 && field->count == 1 && field_is_number(field);
+}
+
 void print_choose_fields(PrintFormat *f, const perfd_event *event) {
         for (size_t i = 0; i < f->n; i++) {
                 PrintField run = { .first = i };
@@ -184,6 +216,8 @@ void print_choose_fields(PrintFormat *f, const perfd_event *event) {
                         *known = run;
         }
         for (size_t i = 0; i < event->n_fields; i++)
-                if (f->fields[i].n > 0 && is_known(f, f->fields[i], &event->fields[i]))
+                if (f->fields[i].n > 0 && (is_result(event, &event->fields[i]) || is_known(f, f->fields[i], &event->fields[i])))
                         f->fields[i].n = 0;
+        for (size_t i = 0; i < event->n_fields; i++)
+                f->fields[i].is_of_number = is_of_number(f, &f->fields[i], &event->fields[i], i);
 }

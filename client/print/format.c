@@ -174,6 +174,7 @@ int print_format_new(Arena *arena, const char *text, const perfd_event *event, P
         f = arena_push(arena, 1, sizeof(*f));
         if (!f)
                 return -ENOMEM;
+        f->arena = arena;
         r = read_format(arena, text, event, f);
         if (r != 0)
                 return r < 0 ? r : 0;

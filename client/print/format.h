@@ -23,14 +23,26 @@ typedef struct PrintConversion {
         size_t n_letters;
 } PrintConversion;
 
+/* What was shown of a number; length 0: nothing yet. */
+typedef struct PrintShown {
+        uint64_t number;
+        uint8_t length;
+        char text[23];
+} PrintShown;
+
+#define PRINT_SHOWN 8 /* a power of two */
+
 typedef struct PrintField {
         size_t first, n; /* conversions that show it; n = 0: it is not shown by the format */
+        bool is_of_number; /* one number, which alone says what is shown */
+        PrintShown *shown; /* by a hash of the number; NULL: none yet */
 } PrintField;
 
 typedef struct PrintFormat {
         PrintConversion *conversions;
         size_t n;
         PrintField *fields; /* by field of the event */
+        Arena *arena;
 } PrintFormat;
 
 /* *ret is NULL if the text is no print format, or shows no field in another way than is known without it. -ENOMEM. */

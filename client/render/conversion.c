@@ -138,7 +138,7 @@ static bool ends_in_base(const PrintConversion *c) {
         return c->n_literal >= 2 && c->literal[c->n_literal - 2] == '0' && (c->literal[c->n_literal - 1] | 0x20) == 'x';
 }
 
-bool print_field(const PrintFormat *f, const perfd_item *item, size_t i, const perfd_symbols *symbols, Render *r) {
+static bool print_anew(const PrintFormat *f, const perfd_item *item, size_t i, const perfd_symbols *symbols, Render *r) {
         const PrintField *shown = &f->fields[i];
         PrintEvaluation e;
         size_t begin = r->length;
@@ -156,4 +156,36 @@ bool print_field(const PrintFormat *f, const perfd_item *item, size_t i, const p
                 }
         }
         return shown->n > 0;
+}
+
+/* NULL: no memory. */
+static PrintShown *shown_place(const PrintFormat *f, PrintField *field, uint64_t number) {
+        if (!field->shown)
+                field->shown = arena_push(f->arena, PRINT_SHOWN, sizeof(*field->shown));
+        return field->shown ? &field->shown[(number * 0x9E3779B97F4A7C15U >> 32) % PRINT_SHOWN] : NULL;
+}
+
+/* States and flags have few values, and many names: what was made of one is kept. */
+bool print_field(const PrintFormat *f, const perfd_item *item, size_t i, const perfd_symbols *symbols, Render *r) {
+        PrintShown *shown;
+        size_t begin = r->length;
+        perfd_value v;
+
+        if (f->fields[i].n == 0)
+                return false;
+        if (!f->fields[i].is_of_number || !perfd_item_get(item, i, &v))
+                return print_anew(f, item, i, symbols, r);
+        shown = shown_place(f, &f->fields[i], v.numbers[0]);
+        if (shown && shown->length > 0 && shown->number == v.numbers[0]) {
+                render_bytes(r, shown->text, shown->length);
+                return true;
+        }
+        if (!print_anew(f, item, i, symbols, r))
+                return false;
+        if (shown && r->length <= r->size && r->length - begin <= sizeof(shown->text)) {
+                shown->number = v.numbers[0];
+                shown->length = (uint8_t)(r->length - begin);
+                memcpy(shown->text, r->to + begin, shown->length);
+        }
+        return true;
 }

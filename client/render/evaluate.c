@@ -23,7 +23,13 @@ __attribute__((format(printf, 2, 3))) static bool add(PrintEvaluation *e, const 
 static bool get_number(PrintEvaluation *e, const PrintNode *node, uint64_t *ret) {
         size_t n = e->n;
         PrintValue v;
-        bool is_number = print_evaluate(e, node, &v) && !v.is_bytes;
+        bool is_number;
+
+        if (node->kind == PRINT_NUMBER) { /* the values of names */
+                *ret = print_number_of(node->number, node->type).number;
+                return true;
+        }
+        is_number = print_evaluate(e, node, &v) && !v.is_bytes;
 
         e->n = n;
         *ret = is_number ? v.number : 0;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "client/perfd.h"
-#include "client/render/arithmetic.h"
+#include "client/print/arithmetic.h"
 
 #define PRINT_SCRATCH 8192
 

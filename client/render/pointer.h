@@ -2,7 +2,7 @@
 #pragma once
 
 #include "client/perfd.h"
-#include "client/render/arithmetic.h"
+#include "client/print/arithmetic.h"
 #include "client/render/render.h"
 
 /*

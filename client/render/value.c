@@ -2,8 +2,6 @@
  * Values as people read them. Names of flags follow trace_print_flags_seq(): the first name that fits
  * takes its bits, what no name has is left as a number.
  */
-#include <inttypes.h>
-
 #include "client/item/item.h"
 #include "client/render/conversion.h"
 #include "client/render/render.h"
@@ -32,7 +30,7 @@ static bool render_flags(Render *r, const perfd_field *f, uint64_t number) {
                 return false;
         if (left != 0) {
                 render_string(r, f->delimiter);
-                render_number(r, "0x%" PRIx64, left);
+                render_hex(r, left);
         }
         return true;
 }
@@ -59,15 +57,15 @@ static bool render_name(Render *r, const perfd_field *f, uint64_t number) {
 
 static void render_plain(Render *r, const perfd_field *f, uint64_t number) {
         if (f->kind == PERFD_POINTER || f->hex || (f->flags && number != 0))
-                render_number(r, "0x%" PRIx64, number_of_size(f, number));
+                render_hex(r, number_of_size(f, number));
         else if (f->kind == PERFD_SIGNED)
-                render_number(r, "%" PRId64, (int64_t)number);
+                render_signed(r, (int64_t)number);
         else
-                render_number(r, "%" PRIu64, number);
+                render_unsigned(r, number);
 }
 
 static void render_element(Render *r, const perfd_field *f, uint64_t number) {
-        if (!render_name(r, f, number))
+        if (f->n_values == 0 || !render_name(r, f, number))
                 render_plain(r, f, number);
 }
 
@@ -82,18 +80,20 @@ size_t perfd_value_render(const perfd_value *value, char *to, size_t size) {
         Render r = { .to = to, .size = size };
         const perfd_field *f = value->field;
 
-        if (field_is_text(f))
+        if (value->fault)
+                render_string(&r, "(fault)"); /* as print_type_string() of the kernel's trace_probe.c */
+        else if (field_is_text(f))
                 render_bytes(&r, value->text.bytes, value->text.length);
         else if (f->count == 1)
                 render_element(&r, f, value->numbers[0]);
         else {
-                render_string(&r, "{");
+                render_bytes(&r, "{", 1);
                 for (size_t i = 0; i < value->count; i++) {
                         if (i > 0)
-                                render_string(&r, ",");
+                                render_bytes(&r, ",", 1);
                         render_element(&r, f, value->numbers[i]);
                 }
-                render_string(&r, "}");
+                render_bytes(&r, "}", 1);
         }
         return render_end(&r);
 }
@@ -108,7 +108,10 @@ size_t perfd_item_render(const perfd_item *item, size_t i, const perfd_symbols *
                 return render_end(&r);
         if (v.field->kind != PERFD_BYTES)
                 return perfd_value_render(&v, to, size);
-        for (size_t k = 0; k < v.text.length; k++)
-                render_number(&r, "%02x", (uint8_t)v.text.bytes[k]);
+        for (size_t k = 0; k < v.text.length; k++) {
+                const uint8_t byte = (uint8_t)v.text.bytes[k];
+
+                render_bytes(&r, (const char[2]){ "0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15] }, 2);
+        }
         return render_end(&r);
 }

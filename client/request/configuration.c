@@ -25,61 +25,23 @@ int perfd_reload(perfd_client *c, perfd_result **ret_result) {
         return client_ask_empty(c, PERFD__V1__REQUEST__BODY_RELOAD, PERFD__V1__RESPONSE__BODY_RELOADED, ret_result);
 }
 
-int perfd_plan(perfd_client *c, const char *yaml, size_t length, const char *path, perfd_result **ret_result) {
-        return perfd_plan_apply(c, yaml, length, path, false, ret_result);
-}
+/* A main file and its drop-ins as a request has them; malloc'ed. */
+typedef struct WireTexts {
+        char *main;
+        Perfd__V1__ConfigText **drop_ins;
+        size_t n_drop_ins;
+} WireTexts;
 
-int perfd_plan_apply(perfd_client *c, const char *yaml, size_t length, const char *path, bool may_wait,
-                     perfd_result **ret_result) {
-        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
-        Perfd__V1__PlanRequest plan = PERFD__V1__PLAN_REQUEST__INIT;
-        char *text;
-        int r = copy_yaml(c, yaml, length, &text);
-
-        if (r != 0)
-                return r;
-        plan.yaml = text;
-        plan.path = wire_string(path);
-        plan.may_wait = may_wait;
-        request.body_case = PERFD__V1__REQUEST__BODY_PLAN;
-        request.plan = &plan;
-        r = client_ask(c, &request, PERFD__V1__RESPONSE__BODY_PLAN, ret_result);
-        free(text);
-        return r;
-}
-
-int perfd_apply(perfd_client *c, const char *yaml, size_t length, const char *path, bool may_wait,
-                perfd_result **ret_result) {
-        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
-        Perfd__V1__ApplyRequest apply = PERFD__V1__APPLY_REQUEST__INIT;
-        char *text;
-        int r = copy_yaml(c, yaml, length, &text);
-
-        if (r != 0)
-                return r;
-        apply.yaml = text;
-        apply.path = wire_string(path);
-        apply.may_wait = may_wait;
-        request.body_case = PERFD__V1__REQUEST__BODY_APPLY;
-        request.apply = &apply;
-        r = client_ask(c, &request, PERFD__V1__RESPONSE__BODY_RELOADED, ret_result);
-        free(text);
-        return r;
-}
-
-int perfd_validate(perfd_client *c, const char *yaml, size_t length, perfd_result **ret_result) {
-        return perfd_validate_all(c, &(perfd_config_text){ .path = "", .yaml = yaml, .length = length }, 1, ret_result);
-}
-
-static void free_drop_ins(Perfd__V1__ValidateRequest *m) {
-        for (size_t i = 0; m->drop_ins && i < m->n_drop_ins; i++) {
-                free(m->drop_ins[i]->yaml);
-                free(m->drop_ins[i]);
+static void wire_texts_deinit(WireTexts *w) {
+        for (size_t i = 0; i < w->n_drop_ins; i++) {
+                free(w->drop_ins[i]->yaml);
+                free(w->drop_ins[i]);
         }
-        free(m->drop_ins);
+        free(w->drop_ins);
+        free(w->main);
 }
 
-static int add_drop_in(perfd_client *c, const perfd_config_text *from, Perfd__V1__ValidateRequest *m) {
+static int add_drop_in(perfd_client *c, const perfd_config_text *from, WireTexts *w) {
         Perfd__V1__ConfigText *text = malloc(sizeof(*text));
         int r;
 
@@ -91,16 +53,47 @@ static int add_drop_in(perfd_client *c, const perfd_config_text *from, Perfd__V1
         if (r != 0)
                 free(text);
         else
-                m->drop_ins[m->n_drop_ins++] = text;
+                w->drop_ins[w->n_drop_ins++] = text;
         return r;
 }
 
-/* An older daemon knows of no drop-ins, and skips them. */
-static int ask_to_validate(perfd_client *c, Perfd__V1__Request *request, size_t n, perfd_result **ret_result) {
-        perfd_result *result = NULL;
-        int r = client_ask(c, request, PERFD__V1__RESPONSE__BODY_VALIDATED, &result);
+/* To be given to wire_texts_deinit() also when it fails. */
+static int wire_texts_init(perfd_client *c, const perfd_config_text *texts, size_t n, WireTexts *w) {
+        int r;
 
-        if (r == 0 && n > 1 && result->message->response->validated->n_files < n) {
+        if (n == 0)
+                return client_fail(c, PERFD_E_INVALID, "bad-text", "no text");
+        r = copy_yaml(c, texts[0].yaml, texts[0].length, &w->main);
+        if (r != 0)
+                return r;
+        w->drop_ins = calloc(n, sizeof(*w->drop_ins));
+        if (!w->drop_ins)
+                return client_fail_memory(c);
+        for (size_t i = 1; i < n && r == 0; i++)
+                r = add_drop_in(c, &texts[i], w);
+        return r;
+}
+
+/* Of the n texts that were sent: an older daemon knows of no drop-ins, and skips them. */
+static uint32_t count_files(const Perfd__V1__Response *response) {
+        switch (response->body_case) {
+        case PERFD__V1__RESPONSE__BODY_VALIDATED:
+                return response->validated->n_files;
+        case PERFD__V1__RESPONSE__BODY_PLAN:
+                return response->plan->n_files;
+        case PERFD__V1__RESPONSE__BODY_RELOADED:
+                return response->reloaded->n_files;
+        default:
+                return 0;
+        }
+}
+
+static int ask_about_texts(perfd_client *c, Perfd__V1__Request *request, size_t n, Perfd__V1__Response__BodyCase expected,
+                           perfd_result **ret_result) {
+        perfd_result *result = NULL;
+        int r = client_ask(c, request, expected, &result);
+
+        if (r == 0 && n > 1 && count_files(result->message->response) < n) {
                 perfd_result_free(result);
                 return client_fail(c, PERFD_E_PROTOCOL, "bad-reply", "the daemon is older, and has looked at the main file only");
         }
@@ -114,26 +107,96 @@ static int ask_to_validate(perfd_client *c, Perfd__V1__Request *request, size_t 
 int perfd_validate_all(perfd_client *c, const perfd_config_text *texts, size_t n, perfd_result **ret_result) {
         Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
         Perfd__V1__ValidateRequest validate = PERFD__V1__VALIDATE_REQUEST__INIT;
-        char *main_text = NULL;
-        int r;
+        WireTexts w = { .main = NULL };
+        int r = wire_texts_init(c, texts, n, &w);
 
-        if (n == 0)
-                return client_fail(c, PERFD_E_INVALID, "bad-text", "no text");
-        r = copy_yaml(c, texts[0].yaml, texts[0].length, &main_text);
-        if (r != 0)
-                return r;
-        validate.yaml = main_text;
-        validate.path = wire_string(texts[0].path);
-        validate.drop_ins = calloc(n, sizeof(*validate.drop_ins));
-        if (!validate.drop_ins)
-                r = client_fail_memory(c);
-        for (size_t i = 1; i < n && r == 0; i++)
-                r = add_drop_in(c, &texts[i], &validate);
-        request.body_case = PERFD__V1__REQUEST__BODY_VALIDATE;
-        request.validate = &validate;
-        if (r == 0)
-                r = ask_to_validate(c, &request, n, ret_result);
-        free_drop_ins(&validate);
-        free(main_text);
+        if (r == 0) {
+                validate.yaml = w.main;
+                validate.path = wire_string(texts[0].path);
+                validate.drop_ins = w.drop_ins;
+                validate.n_drop_ins = w.n_drop_ins;
+                request.body_case = PERFD__V1__REQUEST__BODY_VALIDATE;
+                request.validate = &validate;
+                r = ask_about_texts(c, &request, n, PERFD__V1__RESPONSE__BODY_VALIDATED, ret_result);
+        }
+        wire_texts_deinit(&w);
         return r;
+}
+
+int perfd_plan_all(perfd_client *c, const perfd_config_text *texts, size_t n, bool may_wait, perfd_result **ret_result) {
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+        Perfd__V1__PlanRequest plan = PERFD__V1__PLAN_REQUEST__INIT;
+        WireTexts w = { .main = NULL };
+        int r = wire_texts_init(c, texts, n, &w);
+
+        if (r == 0) {
+                plan.yaml = w.main;
+                plan.path = wire_string(texts[0].path);
+                plan.drop_ins = w.drop_ins;
+                plan.n_drop_ins = w.n_drop_ins;
+                plan.may_wait = may_wait;
+                request.body_case = PERFD__V1__REQUEST__BODY_PLAN;
+                request.plan = &plan;
+                r = ask_about_texts(c, &request, n, PERFD__V1__RESPONSE__BODY_PLAN, ret_result);
+        }
+        wire_texts_deinit(&w);
+        return r;
+}
+
+int perfd_plan_reload(perfd_client *c, perfd_result **ret_result) {
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+        Perfd__V1__PlanRequest plan = PERFD__V1__PLAN_REQUEST__INIT;
+
+        plan.reload = true;
+        request.body_case = PERFD__V1__REQUEST__BODY_PLAN;
+        request.plan = &plan;
+        return client_ask(c, &request, PERFD__V1__RESPONSE__BODY_PLAN, ret_result);
+}
+
+int perfd_apply_all(perfd_client *c, const perfd_config_text *texts, size_t n, bool may_wait, perfd_result **ret_result) {
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+        Perfd__V1__ApplyRequest apply = PERFD__V1__APPLY_REQUEST__INIT;
+        WireTexts w = { .main = NULL };
+        int r = wire_texts_init(c, texts, n, &w);
+
+        if (r == 0) {
+                apply.yaml = w.main;
+                apply.path = wire_string(texts[0].path);
+                apply.drop_ins = w.drop_ins;
+                apply.n_drop_ins = w.n_drop_ins;
+                apply.may_wait = may_wait;
+                request.body_case = PERFD__V1__REQUEST__BODY_APPLY;
+                request.apply = &apply;
+                r = ask_about_texts(c, &request, n, PERFD__V1__RESPONSE__BODY_RELOADED, ret_result);
+        }
+        wire_texts_deinit(&w);
+        return r;
+}
+
+static perfd_config_text one_text(const char *path, const char *yaml, size_t length) {
+        return (perfd_config_text){ .path = path, .yaml = yaml, .length = length };
+}
+
+int perfd_validate(perfd_client *c, const char *yaml, size_t length, perfd_result **ret_result) {
+        const perfd_config_text text = one_text("", yaml, length);
+
+        return perfd_validate_all(c, &text, 1, ret_result);
+}
+
+int perfd_plan(perfd_client *c, const char *yaml, size_t length, const char *path, perfd_result **ret_result) {
+        return perfd_plan_apply(c, yaml, length, path, false, ret_result);
+}
+
+int perfd_plan_apply(perfd_client *c, const char *yaml, size_t length, const char *path, bool may_wait,
+                     perfd_result **ret_result) {
+        const perfd_config_text text = one_text(path, yaml, length);
+
+        return perfd_plan_all(c, &text, 1, may_wait, ret_result);
+}
+
+int perfd_apply(perfd_client *c, const char *yaml, size_t length, const char *path, bool may_wait,
+                perfd_result **ret_result) {
+        const perfd_config_text text = one_text(path, yaml, length);
+
+        return perfd_apply_all(c, &text, 1, may_wait, ret_result);
 }

@@ -55,11 +55,11 @@ int perfd_add(perfd_client *c, const perfd_event_spec *specs, size_t n_specs, pe
 int perfd_add_temporary(perfd_client *c, const perfd_event_spec *specs, size_t n_specs, perfd_result **ret_result) {
         Perfd__V1__AddRequest add = PERFD__V1__ADD_REQUEST__INIT;
 
-        add.while_connected = true;
+        add.while_connected = add.share = true;
         return client_add(c, specs, n_specs, add, ret_result);
 }
 
-int perfd_add_kept(perfd_client *c, const perfd_event_spec *specs, size_t n_specs, perfd_result **ret_result) {
+int perfd_add_persistent(perfd_client *c, const perfd_event_spec *specs, size_t n_specs, perfd_result **ret_result) {
         Perfd__V1__AddRequest add = PERFD__V1__ADD_REQUEST__INIT;
 
         add.keep = true;

@@ -72,7 +72,7 @@ static int add_events(perfd_result *result, const Perfd__V1__Ledger *ledger) {
                         .n_lost = m->n_lost,
                         .exact = m->exact,
                         .count = m->count,
-                        .doubled = m->doubled,
+                        .duplicates = m->duplicates,
                         .external = m->external,
                         .removed = m->removed,
                         .stalled = m->stalled,
@@ -173,6 +173,7 @@ int result_add_ledger(perfd_result *result, const Perfd__V1__Ledger *ledger) {
         result->balanced = true;
         result->loss_exact = ledger->loss_exact;
         result->truncated = ledger->truncated;
+        result->limited = ledger->limited;
         if (add_events(result, ledger) < 0 || add_rings(result, ledger) < 0 ||
             add_subscribers(result, ledger) < 0 || add_probes(result, ledger) < 0)
                 return -ENOMEM;

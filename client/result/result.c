@@ -68,6 +68,8 @@ static int add_status(perfd_result *result, const Perfd__V1__StatusReply *m) {
                 .applied = m->applied,
                 .config_read = m->config_read,
                 .config_changed = m->config_changed,
+                .applied_without = m->applied_without,
+                .time = m->time,
         };
         if (result_counts_new(&result->arena, m->losses, m->n_losses, &row->losses) < 0)
                 return -ENOMEM;
@@ -109,8 +111,11 @@ static int add_events(perfd_result *result, const Perfd__V1__ListReply *m) {
                         .fallen_back = e->fallen_back,
                         .place = e->place,
                         .n_targets = e->n_targets,
-                        .kept = e->kept,
-                        .waiting = e->waiting,
+                        .n_ended = e->n_ended,
+                        .n_postponed = e->n_postponed,
+                        .persistent = e->persistent,
+                        .temporary = e->while_connected,
+                        .pending = e->pending,
                         .absent = e->absent,
                         .n_fields = e->n_fields,
                         .has_uid = e->spec && e->spec->added_by_case == PERFD__V1__EVENT_SPEC__ADDED_BY_UID,
@@ -162,22 +167,22 @@ static int add_refs(perfd_result *result, Perfd__V1__EventRef *const *refs, size
         return 0;
 }
 
-static const perfd_mistake_row *mistakes_new(Arena *arena, Perfd__V1__ConfigMistake *const *m, size_t n) {
-        perfd_mistake_row *rows = arena_push(arena, n, sizeof(*rows));
+static const perfd_diagnostic_row *diagnostics_new(Arena *arena, Perfd__V1__ConfigDiagnostic *const *m, size_t n) {
+        perfd_diagnostic_row *rows = arena_push(arena, n, sizeof(*rows));
 
         for (size_t i = 0; rows && i < n; i++)
-                rows[i] = (perfd_mistake_row){
+                rows[i] = (perfd_diagnostic_row){
                         .path = m[i]->path, .line = m[i]->line, .column = m[i]->column, .text = m[i]->text, .reason = m[i]->reason
                 };
         return rows;
 }
 
-static int add_mistakes(perfd_result *result, const Perfd__V1__ValidateReply *m) {
-        result->mistakes = mistakes_new(&result->arena, m->mistakes, m->n_mistakes);
-        result->warnings = mistakes_new(&result->arena, m->warnings, m->n_warnings);
-        if (!result->mistakes || !result->warnings)
+static int add_diagnostics(perfd_result *result, const Perfd__V1__ValidateReply *m) {
+        result->errors = diagnostics_new(&result->arena, m->errors, m->n_errors);
+        result->warnings = diagnostics_new(&result->arena, m->warnings, m->n_warnings);
+        if (!result->errors || !result->warnings)
                 return -ENOMEM;
-        result->n_mistakes = m->n_mistakes;
+        result->n_errors = m->n_errors;
         result->n_warnings = m->n_warnings;
         return 0;
 }
@@ -244,8 +249,10 @@ static int add_rows(perfd_result *result, const Perfd__V1__Response *m) {
         case PERFD__V1__RESPONSE__BODY_LEDGER:
                 return result_add_ledger(result, m->ledger);
         case PERFD__V1__RESPONSE__BODY_VALIDATED:
-                return add_mistakes(result, m->validated);
+                return add_diagnostics(result, m->validated);
         case PERFD__V1__RESPONSE__BODY_RELOADED:
+                result->notes = m->reloaded->notes;
+                result->n_notes = m->reloaded->n_notes;
                 return add_reload(result, m->reloaded);
         case PERFD__V1__RESPONSE__BODY_EMITTED:
                 return add_emitted(result, m->emitted);
@@ -319,8 +326,8 @@ ROW(cpu, perfd_cpu_row, cpus)
 ROW(event, perfd_event_row, events)
 ROW(available, perfd_available_row, available)
 ROW(ref, perfd_ref_row, refs)
-ROW(mistake, perfd_mistake_row, mistakes)
-ROW(warning, perfd_mistake_row, warnings)
+ROW(error, perfd_diagnostic_row, errors)
+ROW(warning, perfd_diagnostic_row, warnings)
 ROW(event_ledger, perfd_event_ledger, event_ledgers)
 ROW(ring_ledger, perfd_ring_ledger, ring_ledgers)
 ROW(subscriber_ledger, perfd_subscriber_ledger, subscriber_ledgers)
@@ -335,6 +342,10 @@ const char *perfd_result_note(const perfd_result *result, size_t i) {
 
 bool perfd_result_is_truncated(const perfd_result *result) {
         return result->truncated;
+}
+
+bool perfd_result_is_limited(const perfd_result *result) {
+        return result->limited;
 }
 
 bool perfd_result_is_balanced(const perfd_result *result) {

@@ -15,7 +15,7 @@ struct perfd_result {
         const perfd_event_row *events;
         const perfd_available_row *available;
         const perfd_ref_row *refs;
-        const perfd_mistake_row *mistakes, *warnings;
+        const perfd_diagnostic_row *errors, *warnings;
         const perfd_event_ledger *event_ledgers;
         const perfd_ring_ledger *ring_ledgers;
         const perfd_subscriber_ledger *subscriber_ledgers;
@@ -24,9 +24,9 @@ struct perfd_result {
         const perfd_planned_row *planned;
         const perfd_difference *settings;
         char *const *notes;
-        size_t n_notes, n_cpus, n_events, n_available, n_refs, n_mistakes, n_warnings, n_event_ledgers, n_ring_ledgers,
+        size_t n_notes, n_cpus, n_events, n_available, n_refs, n_errors, n_warnings, n_event_ledgers, n_ring_ledgers,
                 n_subscriber_ledgers, n_probe_ledgers, n_doctors, n_planned, n_settings;
-        bool truncated, balanced, loss_exact;
+        bool truncated, limited, balanced, loss_exact;
 };
 
 /* Takes the message, also when it fails. -ENOMEM, PERFD_E_PROTOCOL. */

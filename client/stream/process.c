@@ -1,49 +1,54 @@
-/* A stream by the socket: frames to packets. None that is whole may stay behind, because poll(2) would not tell of it. */
-#include "client/stream/stream.h"
+/* Streams by callbacks. */
+#include "client/stream/batch.h"
 
-#define BYTES_PER_CALL ((size_t)1 << 20)
+int stream_begin_reading(perfd_client *c) {
+        if (c->state == CLIENT_ENDED)
+                return stream_say_end(c);
+        if (c->state != CLIENT_STREAMING)
+                return client_fail(c, PERFD_E_STATE, "state", "this connection is no stream, or is broken");
+        if (c->stream->is_busy)
+                return client_fail(c, PERFD_E_STATE, "state", "a callback of this stream cannot read on: it has to return first");
+        return 0;
+}
 
-/* All whole frames that are here: none may stay behind, poll(2) would not tell of it. */
-static int stream_take_frames(perfd_client *c) {
-        const uint8_t *bytes;
-        size_t length;
-        int r;
+int stream_say_end(perfd_client *c) {
+        return client_fail(c, PERFD_E_ENDED, "ended", "the stream has ended");
+}
 
-        while (c->state == CLIENT_STREAMING) {
-                r = frame_reader_next(&c->in, &bytes, &length);
-                if (r == FRAME_E_NEED_MORE)
-                        return 0;
-                if (r != 0)
-                        return stream_fail(c, PERFD_E_PROTOCOL, "a frame that is too long follows it");
-                r = stream_take_message(c, bytes, length);
-                if (r != 0)
+/* What is left of the packet that is open. Without a callback its items are only counted. */
+static int finish(perfd_client *c) {
+        int r = stream_take_items(c);
+
+        return r == 0 ? stream_end_message(c) : r;
+}
+
+static int process(perfd_client *c) {
+        Stream *s = c->stream;
+        bool any = s->packet.is_open; /* of a batch */
+        int r = 0;
+
+        if (any)
+                r = finish(c);
+        do {
+                if (r == 0)
+                        r = stream_next_message(c, &any);
+                if (r != 0 || !any)
                         return r;
-        }
-        return PERFD_E_ENDED;
+                s->received += s->batch ? s->batch->shown.n : 0; /* nobody looks at it */
+                r = finish(c);
+        } while (r == 0);
+        return r;
 }
 
 int perfd_client_process(perfd_client *c) {
-        size_t n;
-        int r = 0;
+        int r = stream_begin_reading(c);
 
-        if (c->state == CLIENT_ENDED)
-                return client_fail(c, PERFD_E_ENDED, "ended", "the stream has ended");
-        if (c->state != CLIENT_STREAMING)
-                return client_fail(c, PERFD_E_STATE, "state", "this connection is no stream, or is broken");
-        if (ring_reader_is_open(&c->stream->ring)) {
-                r = stream_process_ring(c);
-                return r == PERFD_E_ENDED ? client_fail(c, r, "ended", "the stream has ended") : r;
-        }
-        for (size_t bytes = 0; r == 0 && bytes < BYTES_PER_CALL; bytes += n) {
-                r = stream_send(c);
-                if (r == 0)
-                        r = client_receive(c, SIZE_MAX, &n);
-                if (r == 0 && n == 0)
-                        return 0;
-                if (r == 0)
-                        r = stream_take_frames(c);
-        }
-        return r == PERFD_E_ENDED ? client_fail(c, r, "ended", "the stream has ended") : r;
+        if (r != 0)
+                return r;
+        c->stream->is_busy = true;
+        r = process(c);
+        c->stream->is_busy = false;
+        return r == PERFD_E_ENDED ? stream_say_end(c) : r;
 }
 
 int perfd_stream_stop(perfd_client *c) {

@@ -1,8 +1,9 @@
 /*
- * A stream in shared memory. Between two calls of the library its owner sleeps in poll(2), as far as anybody can know; so
- * each call ends asleep, and takes what was there when it fell asleep: for all that comes later the daemon rings.
+ * A stream in shared memory. When the library has said that there is nothing, its owner sleeps in poll(2), as far as anybody can
+ * know; so it says that asleep, when it has given what was there as it fell asleep: for all that comes later the daemon rings.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,11 +13,25 @@
 #define BYTES_AWAKE ((size_t)1 << 20)
 #define BELLS 4096 /* bytes */
 
+/* Reading a file that was made shorter is a signal that ends the program. */
+static bool may_shrink(int fd) {
+        int seals = fcntl(fd, F_GET_SEALS);
+
+        return seals < 0 || !(seals & F_SEAL_SHRINK);
+}
+
+static bool may_any_shrink(const perfd_client *c) {
+        for (size_t i = 0; i < c->n_fds; i++)
+                if (may_shrink(c->fds[i]))
+                        return true;
+        return false;
+}
+
 int stream_open_ring(perfd_client *c, const Perfd__V1__StreamRing *m) {
         int r = RING_READER_E_UNUSABLE;
 
         c->stream->pace = (AdaptivePoll)ADAPTIVE_POLL_INIT;
-        if (c->n_fds == STREAM_RING_FDS + (m->pool_bytes > 0))
+        if (c->n_fds == STREAM_RING_FDS + (m->pool_bytes > 0) && !may_any_shrink(c))
                 r = ring_reader_open(&c->stream->ring, c->fds, m->bytes, m->offset);
         if (r == 0 && m->pool_bytes > 0)
                 r = pool_reader_open(&c->stream->pool, c->fds[STREAM_RING_FDS], m->pool_bytes);
@@ -42,8 +57,8 @@ static int take_bells(perfd_client *c, bool *ret_any, bool *ret_closed) {
         return 0;
 }
 
-/* A frame that came in pieces: what there is of it, and no more. */
-static int take_piece(perfd_client *c, const uint8_t *bytes, size_t n, size_t *ret_used) {
+/* A frame that came in pieces: what there is of it, and no more; *ret_any: that was the last one, and it is opened. */
+static int take_piece(perfd_client *c, const uint8_t *bytes, size_t n, size_t *ret_used, bool *ret_any) {
         const uint8_t *message;
         size_t used = 0, length;
         int r = FRAME_E_NEED_MORE;
@@ -62,9 +77,10 @@ static int take_piece(perfd_client *c, const uint8_t *bytes, size_t n, size_t *r
                 r = frame_reader_next(&c->in, &message, &length);
         }
         *ret_used = used;
+        *ret_any = r == 0;
         if (r == FRAME_E_NEED_MORE)
                 return 0;
-        return r == 0 ? stream_take_message(c, message, length)
+        return r == 0 ? stream_open_message(c, message, length)
                       : client_fail_protocol(c, "a frame in shared memory is too long");
 }
 
@@ -79,55 +95,84 @@ static size_t whole_frame(const uint8_t *bytes, size_t n) {
         return length <= n ? length : 0;
 }
 
-/* What is in the ring at this moment. */
-static int take_ring(perfd_client *c, size_t *ret_n) {
+static int wake(perfd_client *c) {
         Stream *s = c->stream;
-        const uint8_t *at;
-        size_t n;
-        int r = 0;
+        int r;
 
-        if (ring_reader_peek(&s->ring, &at, &n) != 0)
-                return client_fail_protocol(c, "a ring with more in it than it can hold");
-        *ret_n = n;
-        for (size_t used; r == 0 && n > 0 && c->state == CLIENT_STREAMING; at += used, n -= used) {
-                used = frame_reader_is_empty(&c->in) ? whole_frame(at, n) : 0;
-                r = used > 0 ? stream_take_message(c, at + FRAME_HEADER_SIZE, used - FRAME_HEADER_SIZE)
-                             : take_piece(c, at, n, &used);
-                if (r == 0)
-                        s->room_wanted |= ring_reader_consume(&s->ring, used);
-        }
-        if (r == 0 && c->state != CLIENT_STREAMING) {
-                (void)shutdown(c->fd, SHUT_WR); /* the daemon keeps what we might still read until it hears of that */
-                return PERFD_E_ENDED;
-        }
-        return r == 0 && s->room_wanted ? stream_send(c) : r;
-}
-
-int stream_process_ring(perfd_client *c) {
-        bool is_rung = false, closed = false;
-        Stream *s = c->stream;
-        uint64_t now = client_now(); /* when it came: callbacks take their time */
-        uint64_t n_pooled = s->n_pooled;
-        size_t n = 1, all = 0;
-        int r = stream_send(c);
-
+        s->look = (Look){ .is_awake = true, .began = client_now(), .pooled = s->n_pooled };
+        r = stream_send(c);
         if (r == 0)
-                r = take_bells(c, &is_rung, &closed);
+                r = take_bells(c, &s->look.is_rung, &s->look.is_closed);
         ring_reader_disarm(&s->ring);
-        while (r == 0 && n > 0 && all + (s->n_pooled - n_pooled) < BYTES_AWAKE) {
-                r = take_ring(c, &n);
-                all += n;
-        }
-        ring_reader_arm(&s->ring);
-        if (r == 0) {
-                r = take_ring(c, &n);
-                all += n;
-        }
-        adaptive_poll_looked(&s->pace, &s->ring, now, all, is_rung);
-        return r == 0 && closed ? client_fail_closed(c) : r;
+        return r;
 }
 
-/* It is armed since it looked last, and what came behind that was rung for. */
-uint64_t stream_due(perfd_client *c) {
-        return adaptive_poll_sleep(&c->stream->pace, &c->stream->ring, client_now());
+/* All that is there; or, of what is there when it is said that the daemon is to ring for more, what is left. */
+static int look(perfd_client *c, const uint8_t **ret_bytes, size_t *ret_n) {
+        Stream *s = c->stream;
+        Look *l = &s->look;
+        size_t n;
+
+        if (ring_reader_peek(&s->ring, ret_bytes, &n) != 0)
+                return client_fail_protocol(c, "a ring with more in it than it can hold");
+        if (!l->is_armed && (n == 0 || l->bytes + (s->n_pooled - l->pooled) >= BYTES_AWAKE)) {
+                ring_reader_arm(&s->ring);
+                l->is_armed = true;
+                if (ring_reader_peek(&s->ring, ret_bytes, &l->left) != 0)
+                        return client_fail_protocol(c, "a ring with more in it than it can hold");
+        }
+        *ret_n = l->is_armed ? l->left : n;
+        return 0;
+}
+
+static int sleep_again(perfd_client *c) {
+        Stream *s = c->stream;
+
+        s->look.is_awake = false;
+        adaptive_poll_looked(&s->pace, &s->ring, s->look.began, s->look.bytes, s->look.is_rung);
+        return s->look.is_closed ? client_fail_closed(c) : 0;
+}
+
+/* What came in pieces was copied; but that the daemon may have the last one back says more: stream_open_pooled(). */
+static int take(perfd_client *c, const uint8_t *bytes, size_t n, bool *ret_any) {
+        size_t used = frame_reader_is_empty(&c->in) ? whole_frame(bytes, n) : 0;
+        Stream *s = c->stream;
+        int r;
+
+        *ret_any = used > 0;
+        r = used > 0 ? stream_open_message(c, bytes + FRAME_HEADER_SIZE, used - FRAME_HEADER_SIZE)
+                     : take_piece(c, bytes, n, &used, ret_any);
+        if (r != 0)
+                return r;
+        s->held = used;
+        s->look.bytes += used;
+        s->look.left -= s->look.is_armed ? used : 0;
+        return *ret_any ? 0 : stream_release_ring(c);
+}
+
+int stream_release_ring(perfd_client *c) {
+        Stream *s = c->stream;
+
+        s->room_wanted |= ring_reader_consume(&s->ring, s->held);
+        s->held = 0;
+        if (c->state != CLIENT_STREAMING) {
+                (void)shutdown(c->fd, SHUT_WR); /* the daemon keeps what we might still read until it hears of that */
+                return 0;
+        }
+        return s->room_wanted ? stream_send(c) : 0;
+}
+
+int stream_next_in_ring(perfd_client *c, bool *ret_any) {
+        const uint8_t *bytes = NULL;
+        size_t n = 0;
+        int r = c->stream->look.is_awake ? 0 : wake(c);
+
+        for (*ret_any = false; r == 0 && !*ret_any;) {
+                r = look(c, &bytes, &n);
+                if (r == 0 && n == 0)
+                        return sleep_again(c);
+                if (r == 0)
+                        r = take(c, bytes, n, ret_any);
+        }
+        return r;
 }

@@ -8,7 +8,14 @@
 #include "client/stream/stream.h"
 
 uint64_t perfd_client_due(perfd_client *c) {
-        return c->state == CLIENT_STREAMING && ring_reader_is_open(&c->stream->ring) ? stream_due(c) : UINT64_MAX;
+        Stream *s = c->stream;
+
+        if (c->state != CLIENT_STREAMING)
+                return UINT64_MAX;
+        if (s->look.is_awake) /* by batches: there may be more */
+                return 0;
+        /* the ring is armed since it was looked at last, and what came behind that was rung for */
+        return ring_reader_is_open(&s->ring) ? adaptive_poll_sleep(&s->pace, &s->ring, client_now()) : UINT64_MAX;
 }
 
 int perfd_client_wait(perfd_client *c) {

@@ -1,6 +1,7 @@
 /*
  * For the library: protobuf wire bytes read in place, without a copy or an allocation. What the daemon sent is not
- * trusted: nothing is read outside of the bytes given.
+ * trusted: nothing is read outside of the bytes given. They may lie in memory that it can change at any time: each length is
+ * loaded once, and what was loaded is checked and used.
  */
 #pragma once
 
@@ -35,18 +36,18 @@ static inline Wire wire_of(const uint8_t *bytes, size_t length) {
         return (Wire){ .at = bytes, .end = bytes + length };
 }
 
+/* Not twice, whatever the compiler thinks of it. */
+static inline uint8_t wire_load(const uint8_t *at) {
+        return __atomic_load_n(at, __ATOMIC_RELAXED);
+}
+
 /* False: it does not end inside of the bytes, or is longer than 64 bits need. */
 static inline bool wire_get_varint(const uint8_t **at, const uint8_t *end, uint64_t *ret_number) {
         const uint8_t *p = *at;
         uint64_t number = 0;
 
-        if (p < end && *p < 0x80) {
-                *ret_number = *p;
-                *at = p + 1;
-                return true;
-        }
         for (unsigned shift = 0; p < end && shift < 64; shift += 7) {
-                uint8_t byte = *p++;
+                uint8_t byte = wire_load(p++);
 
                 number |= (uint64_t)(byte & 0x7f) << shift;
                 if (byte < 0x80) {
@@ -65,9 +66,58 @@ static inline uint64_t wire_get_fixed64(const uint8_t *at) {
         return le64toh(number);
 }
 
+static inline uint32_t wire_get_fixed32(const uint8_t *at) {
+        uint32_t number;
+
+        memcpy(&number, at, sizeof(number));
+        return le32toh(number);
+}
+
 static inline bool wire_fail(Wire *w) {
         w->malformed = true;
         return false;
+}
+
+/* A field of WIRE_BYTES as one before it: many of those that follow each other have the same length. */
+typedef struct WireLike {
+        uint32_t mask, head; /* its key and length */
+        uint32_t begin;      /* bytes of these */
+        size_t size;         /* of all, at least those of a word */
+} WireLike;
+
+#define WIRE_LIKE_NULL ((WireLike){ .size = SIZE_MAX })
+
+/*
+ * If a field of WIRE_BYTES with this key of one byte lies here, as most of them are, and is whole: what is in it, up to the next
+ * field. False: wire_next() says what it is.
+ */
+static inline bool wire_take(Wire *w, uint8_t key, WireLike *like, const uint8_t **ret_content) {
+        const uint8_t *at = w->at;
+        size_t left = (size_t)(w->end - at), length;
+        uint32_t head;
+
+        if (left < sizeof(head))
+                return false;
+        head = wire_get_fixed32(at);
+        if (left >= like->size && (head & like->mask) == like->head) {
+                *ret_content = at + like->begin;
+                w->at = at + like->size;
+                return true;
+        }
+        if ((uint8_t)head != key || (head & 0x808000) == 0x808000)
+                return false;
+        like->begin = head & 0x8000 ? 3 : 2;
+        like->mask = head & 0x8000 ? 0xffffff : 0xffff;
+        like->head = head & like->mask;
+        length = (head >> 8 & 0x7f) | (head & 0x8000 ? head >> 9 & 0x3f80 : 0);
+        like->size = like->begin + length;
+        if (left < like->size || like->size < sizeof(head)) {
+                *like = WIRE_LIKE_NULL;
+                return false;
+        }
+        *ret_content = at + like->begin;
+        w->at = at + like->size;
+        return true;
 }
 
 /* The next field; false at the end, or with `malformed` set. */
@@ -100,8 +150,7 @@ static inline bool wire_next(Wire *w, WireField *ret) {
         case WIRE_FIXED32:
                 if (w->end - w->at < 4)
                         return wire_fail(w);
-                ret->number = (uint64_t)w->at[0] | (uint64_t)w->at[1] << 8 | (uint64_t)w->at[2] << 16 |
-                              (uint64_t)w->at[3] << 24;
+                ret->number = wire_get_fixed32(w->at);
                 w->at += 4;
                 return true;
         default: /* groups are not of proto3 */

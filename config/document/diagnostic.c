@@ -13,7 +13,8 @@
 #include "daemon/base/error-trail.h"
 #include "daemon/base/printable.h"
 
-static void mistakes_add(ConfigDiagnostics *m, ConfigPlace at, bool warning, const char *reason, const char *format, va_list ap) {
+static void diagnostics_add(ConfigDiagnostics *m, ConfigPlace at, bool warning, const char *reason, const char *format,
+                            va_list ap) {
         _cleanup_free_ char *raw = NULL, *text = NULL, *path = NULL;
 
         if (config_diagnostics_is_full(m) || (warning && m->n_items - m->n_errors >= CONFIG_WARNINGS_MAX)) {
@@ -40,7 +41,7 @@ void config_diagnostics_add(ConfigDiagnostics *m, ConfigPlace at, const char *fo
         va_list ap;
 
         va_start(ap, format);
-        mistakes_add(m, at, false, NULL, format, ap);
+        diagnostics_add(m, at, false, NULL, format, ap);
         va_end(ap);
 }
 
@@ -48,7 +49,7 @@ void config_diagnostics_add_warning(ConfigDiagnostics *m, ConfigPlace at, const 
         va_list ap;
 
         va_start(ap, format);
-        mistakes_add(m, at, true, NULL, format, ap);
+        diagnostics_add(m, at, true, NULL, format, ap);
         va_end(ap);
 }
 
@@ -57,7 +58,7 @@ static void add_pending(ConfigDiagnostics *m, ConfigPlace at, const char *reason
         va_list ap;
 
         va_start(ap, format);
-        mistakes_add(m, at, true, reason, format, ap);
+        diagnostics_add(m, at, true, reason, format, ap);
         va_end(ap);
 }
 
@@ -92,9 +93,9 @@ static bool diagnostic_is_same(const ConfigDiagnostic *a, const ConfigDiagnostic
         return a->file == b->file && a->line == b->line && a->column == b->column && strcmp(a->text, b->text) == 0;
 }
 
-static void diagnostic_deinit(ConfigDiagnostic *mistake) {
-        free(mistake->path);
-        free(mistake->text);
+static void diagnostic_deinit(ConfigDiagnostic *diagnostic) {
+        free(diagnostic->path);
+        free(diagnostic->text);
 }
 
 int config_diagnostics_finish(ConfigDiagnostics *m) {
@@ -130,31 +131,31 @@ void config_diagnostics_deinit(ConfigDiagnostics *m) {
         *m = CONFIG_DIAGNOSTICS_NULL;
 }
 
-static const char *kind_text(const ConfigDiagnostic *mistake) {
-        if (!mistake->warning)
+static const char *kind_text(const ConfigDiagnostic *diagnostic) {
+        if (!diagnostic->warning)
                 return "";
-        return mistake->reason ? "note: " : "warning: ";
+        return diagnostic->reason ? "note: " : "warning: ";
 }
 
 #define PLACE_SIZE sizeof(":4294967295:4294967295")
 
 /* "" of the file as a whole. */
-static char *place_text(const ConfigDiagnostic *mistake, char buffer[static PLACE_SIZE]) {
+static char *place_text(const ConfigDiagnostic *diagnostic, char buffer[static PLACE_SIZE]) {
         buffer[0] = '\0';
-        if (mistake->line > 0)
-                (void)snprintf(buffer, PLACE_SIZE, ":%u:%u", mistake->line, mistake->column);
+        if (diagnostic->line > 0)
+                (void)snprintf(buffer, PLACE_SIZE, ":%u:%u", diagnostic->line, diagnostic->column);
         return buffer;
 }
 
-size_t config_diagnostic_text(const ConfigDiagnostic *mistake, char *to, size_t size) {
+size_t config_diagnostic_text(const ConfigDiagnostic *diagnostic, char *to, size_t size) {
         char place[PLACE_SIZE];
 
-        return (size_t)snprintf(to, size, "%s%s: %s%s", mistake->path, place_text(mistake, place),
-                                kind_text(mistake), mistake->text);
+        return (size_t)snprintf(to, size, "%s%s: %s%s", diagnostic->path, place_text(diagnostic, place),
+                                kind_text(diagnostic), diagnostic->text);
 }
 
-void config_diagnostic_print(const ConfigDiagnostic *mistake, FILE *to) {
+void config_diagnostic_print(const ConfigDiagnostic *diagnostic, FILE *to) {
         char place[PLACE_SIZE];
 
-        fprintf(to, "%s%s: %s%s\n", mistake->path, place_text(mistake, place), kind_text(mistake), mistake->text);
+        fprintf(to, "%s%s: %s%s\n", diagnostic->path, place_text(diagnostic, place), kind_text(diagnostic), diagnostic->text);
 }

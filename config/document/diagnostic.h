@@ -60,6 +60,6 @@ int config_diagnostics_finish(ConfigDiagnostics *m);
  * "PATH:LINE:COLUMN: [warning: |note: ]TEXT", or "PATH: [warning: ]TEXT" of the file as a whole. As snprintf(3): the length that it has,
  * of which what `size` has room for is written.
  */
-size_t config_diagnostic_text(const ConfigDiagnostic *mistake, char *to, size_t size);
+size_t config_diagnostic_text(const ConfigDiagnostic *diagnostic, char *to, size_t size);
 /* The same as a line, whatever its length. */
-void config_diagnostic_print(const ConfigDiagnostic *mistake, FILE *to);
+void config_diagnostic_print(const ConfigDiagnostic *diagnostic, FILE *to);

@@ -20,7 +20,7 @@ typedef struct NodeReader {
         size_t length;
         unsigned file, depth;
         size_t weight; /* of all that was read so far */
-        ConfigDiagnostics *mistakes;
+        ConfigDiagnostics *diagnostics;
         Document document;
 } NodeReader;
 
@@ -68,15 +68,15 @@ static int refuse_syntax(NodeReader *r) {
         if (p->error == YAML_MEMORY_ERROR)
                 return error_origin(-ENOMEM);
         if (p->error == YAML_READER_ERROR)
-                config_diagnostics_add(r->mistakes, place_at_offset(r, p->problem_offset), "not YAML: %s", p->problem);
+                config_diagnostics_add(r->diagnostics, place_at_offset(r, p->problem_offset), "not YAML: %s", p->problem);
         else if (is_misplaced_tab(r))
-                config_diagnostics_add(r->mistakes, mark_place(r, p->problem_mark),
+                config_diagnostics_add(r->diagnostics, mark_place(r, p->problem_mark),
                                        "not YAML: a tab, and YAML is indented by spaces alone");
         else if (p->context)
-                config_diagnostics_add(r->mistakes, mark_place(r, p->problem_mark), "not YAML: %s, %s (from line %zu)",
+                config_diagnostics_add(r->diagnostics, mark_place(r, p->problem_mark), "not YAML: %s, %s (from line %zu)",
                                        p->problem, p->context, p->context_mark.line + 1);
         else
-                config_diagnostics_add(r->mistakes, mark_place(r, p->problem_mark), "not YAML: %s", p->problem);
+                config_diagnostics_add(r->diagnostics, mark_place(r, p->problem_mark), "not YAML: %s", p->problem);
         return REFUSED_INVALID;
 }
 
@@ -103,7 +103,7 @@ static int reader_charge(NodeReader *r, ConfigPlace at, size_t weight) {
         r->weight += weight; /* neither is much above CONFIG_WEIGHT_MAX */
         if (r->weight <= CONFIG_WEIGHT_MAX)
                 return 0;
-        config_diagnostics_add(r->mistakes, at, "the file is too large: more than %d values, where aliases count as often as "
+        config_diagnostics_add(r->diagnostics, at, "the file is too large: more than %d values, where aliases count as often as "
                 "they repeat values, and long texts count several times", CONFIG_WEIGHT_MAX);
         return REFUSED_INVALID;
 }
@@ -116,7 +116,7 @@ static int anchor_add(NodeReader *r, const yaml_char_t *name, Node *node) {
         if (!name)
                 return 0;
         if (d->n_anchors >= CONFIG_ANCHORS_MAX) {
-                config_diagnostics_add(r->mistakes, node->at, "too many anchors: at most %d in one file",
+                config_diagnostics_add(r->diagnostics, node->at, "too many anchors: at most %d in one file",
                                        CONFIG_ANCHORS_MAX);
                 return REFUSED_INVALID;
         }
@@ -142,7 +142,7 @@ static int alias_read(NodeReader *r, const yaml_event_t *event, Node **ret) {
                         *ret = d->anchors[i - 1].node;
                 return error;
         }
-        config_diagnostics_add(r->mistakes, mark_place(r, event->start_mark),
+        config_diagnostics_add(r->diagnostics, mark_place(r, event->start_mark),
                                "alias '*%s': no anchor '&%s' is before it in this file", name, name);
         error = reader_charge(r, mark_place(r, event->start_mark), 1);
         return error != 0 ? error : node_new(r, NODE_BROKEN, event->start_mark, ret);
@@ -173,7 +173,7 @@ static int text_read(NodeReader *r, const yaml_event_t *event, Node **ret) {
         if (!n->text)
                 return error_origin(-ENOMEM);
         if (strlen(value) < event->data.scalar.length) {
-                config_diagnostics_add(r->mistakes, n->at, "this text contains a zero byte");
+                config_diagnostics_add(r->diagnostics, n->at, "this text contains a zero byte");
                 n->kind = NODE_BROKEN;
         }
         error = anchor_add(r, event->data.scalar.anchor, n);
@@ -184,7 +184,7 @@ static int text_read(NodeReader *r, const yaml_event_t *event, Node **ret) {
 
 static int node_add_child(NodeReader *r, Node *n, Node *child) {
         if (n->kind == NODE_MAP && n->n_children >= 2 * CONFIG_KEYS_MAX) {
-                config_diagnostics_add(r->mistakes, child->at, "too many keys: at most %d in one mapping", CONFIG_KEYS_MAX);
+                config_diagnostics_add(r->diagnostics, child->at, "too many keys: at most %d in one mapping", CONFIG_KEYS_MAX);
                 return REFUSED_INVALID;
         }
         if (!ARRAY_ROOM(n->children, n->n_children))
@@ -240,7 +240,7 @@ static int map_check_keys(NodeReader *r, Node *map) {
                 if (map->children[i]->kind == NODE_TEXT)
                         sorted[n++] = &map->children[i];
                 else if (map->children[i]->kind != NODE_BROKEN)
-                        config_diagnostics_add(r->mistakes, map->children[i]->at, "a key must be text, not a list or a "
+                        config_diagnostics_add(r->diagnostics, map->children[i]->at, "a key must be text, not a list or a "
                                                                                "mapping");
         }
         qsort(sorted, n, sizeof(*sorted), pair_order);
@@ -251,7 +251,7 @@ static int map_check_keys(NodeReader *r, Node *map) {
                         first = i;
                         continue;
                 }
-                config_diagnostics_add(r->mistakes, key->at, "key %s occurs twice, first in line %u",
+                config_diagnostics_add(r->diagnostics, key->at, "key %s occurs twice, first in line %u",
                                        QUOTE(key->text), before->at.line);
                 *sorted[i] = NULL;
         }
@@ -276,7 +276,7 @@ static int collection_read(NodeReader *r, yaml_event_t *event, Node **ret) {
         if (error != 0)
                 return error;
         if (r->depth >= CONFIG_DEPTH_MAX) {
-                config_diagnostics_add(r->mistakes, n->at, "too deep: at most %d nested lists and mappings",
+                config_diagnostics_add(r->diagnostics, n->at, "too deep: at most %d nested lists and mappings",
                                        CONFIG_DEPTH_MAX);
                 return REFUSED_INVALID;
         }
@@ -319,7 +319,7 @@ static int node_read(NodeReader *r, yaml_event_t *event, Node **ret) {
         if (error != 0)
                 return error;
         if (tag)
-                config_diagnostics_add(r->mistakes, mark_place(r, event->start_mark), "tag %s: tags are not supported; remove "
+                config_diagnostics_add(r->diagnostics, mark_place(r, event->start_mark), "tag %s: tags are not supported; remove "
                         "it", QUOTE((const char *)tag));
         return event->type == YAML_SCALAR_EVENT ? text_read(r, event, ret) : collection_read(r, event, ret);
 }
@@ -343,7 +343,7 @@ static int stream_read(NodeReader *r) {
                         break;
                 case YAML_DOCUMENT_START_EVENT:
                         if (r->document.root) {
-                                config_diagnostics_add(r->mistakes, mark_place(r, event.start_mark),
+                                config_diagnostics_add(r->diagnostics, mark_place(r, event.start_mark),
                                                        "a second document begins here: a file can contain only one");
                                 error = REFUSED_INVALID;
                         }
@@ -375,7 +375,7 @@ static int refuse_tag_directives(const NodeReader *r) {
 
                 if (!begins_line(r->bytes, offset))
                         continue;
-                config_diagnostics_add(r->mistakes, place_at_offset(r, offset), "%s at the beginning of a line: tags are not "
+                config_diagnostics_add(r->diagnostics, place_at_offset(r, offset), "%s at the beginning of a line: tags are not "
                         "supported; remove it", directive);
                 return REFUSED_INVALID;
         }
@@ -386,7 +386,7 @@ int document_decode(const char *path, unsigned file, const char *bytes, size_t l
                        Document *ret) {
         yaml_parser_t parser;
         NodeReader r = { .parser = &parser, .path = path, .bytes = bytes, .length = length, .file = file,
-                         .mistakes = m, .document = DOCUMENT_NULL };
+                         .diagnostics = m, .document = DOCUMENT_NULL };
         int error;
 
         if (length > CONFIG_FILE_MAX) {

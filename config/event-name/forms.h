@@ -31,6 +31,10 @@ bool event_modifiers_claim(const char *letters);
 /* Puts those behind a brace on top of a member's own, as perf does. False: more than three p. */
 bool event_modifiers_merge(EventModifiers *to, const EventModifiers *more);
 
+/*
+ * For each form: claims() is true if only this parser may take the text; parse() fills `ret`. 0; REFUSED_INVALID "bad-event",
+ * with the position of the error; -ENOMEM.
+ */
 bool event_claims_numbered(const char *text);
 int event_parse_numbered(const char *text, EventName *ret, Explanation *e);
 void event_numbered_near(Nearest *near, const char *word);

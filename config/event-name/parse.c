@@ -26,6 +26,17 @@ static int refuse_bpf_output(const char *text, EventName *ret, Explanation *e) {
         return REFUSED_UNSUPPORTED;
 }
 
+/* perfctl(1) takes it off what it is told. */
+static bool claims_kind(const char *text) {
+        static const char kind[] = "tracepoint:";
+
+        return strncmp(text, kind, strlen(kind)) == 0 && strchr(text + strlen(kind), ':');
+}
+
+static int refuse_kind(const char *text, EventName *ret, Explanation *e) {
+        return event_refuse_at(e, text, 0, "only perfctl takes 'tracepoint:' before a name: it is %s", QUOTE(strchr(text, ':') + 1));
+}
+
 /* The table's word that `word` is probably meant to be. */
 static void near_find(Nearest *near, const char *word, char buffer[static 64]) {
         event_numbered_near(near, word);
@@ -62,7 +73,10 @@ static int refuse_word(const char *text, EventName *ret, Explanation *e) {
         for (size_t i = 0; text[colon] == '\0' && i < ARRAY_SIZE(prefixes); i++)
                 nearest_add(&near, word, prefixes[i]);
         refuse(e, REFUSED_NOT_FOUND, "unknown-event", "event %s is unknown%s", QUOTE(text),
-               near.word ? HINT(&near) : ": expected a name of perf list, such as cycles, cpu-clock, "
+               near.word             ? HINT(&near) :
+               strchr(word, '_') ? ": a tracepoint has its group before its name, as in sched:sched_switch; `perfctl available NAME` "
+                                       "shows it" :
+                                       ": expected a name of perf list, such as cycles, cpu-clock, "
                                          "sched:sched_switch or cpu/event=0x3c/, or a probe, such as kprobe:vfs_read");
         if (e)
                 e->position = 1;
@@ -74,6 +88,7 @@ static bool claims_all(const char *text) {
 }
 
 static const EventForm forms[] = {
+        { claims_kind, refuse_kind },
         { event_claims_kprobe, event_parse_kprobe },
         { event_claims_uprobe, event_parse_uprobe },
         { event_claims_usdt, event_parse_usdt },

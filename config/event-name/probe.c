@@ -37,10 +37,21 @@ bool event_claims_external(const char *text) {
         return event_base_is(text, "external");
 }
 
+/* What is written as for tracepoints: a pattern in [from, to). */
+static int check_no_pattern(const char *text, size_t from, size_t to, const char *instead, Explanation *e) {
+        for (size_t i = from; i < to; i++)
+                if (strchr("*?[", text[i]))
+                        return event_refuse_at(e, text, i, "patterns are for tracepoints only: %s", instead);
+        return 0;
+}
+
 /* A kernel's symbol, or an ELF file's: NAME[@VERSION] of anything that prints, because languages mangle as they like. */
 static int symbol_check(const char *text, size_t from, size_t to, bool is_kernel, Explanation *e) {
         const char *at = memchr(text + from, '@', to - from);
+        int r = is_kernel ? check_no_pattern(text, from, to, "name one function", e) : 0;
 
+        if (r != 0)
+                return r;
         if (from == to)
                 return event_refuse_at(e, text, from, "a symbol is missing here");
         if (text[from] >= '0' && text[from] <= '9')
@@ -173,6 +184,8 @@ int event_parse_usdt(const char *text, EventName *ret, Explanation *e) {
         if (!last_colon(text, from, length, &name) || !last_colon(text, from, name, &provider))
                 return event_refuse_at(e, text, length, "expected usdt:PATH:PROVIDER:NAME");
         r = path_parse(text, from, provider, ret, e);
+        if (r == 0)
+                r = check_no_pattern(text, provider + 1, length, "name one probe of those that perfctl available lists for this", e);
         if (r == 0)
                 r = word_parse(text, provider + 1, name, "provider", &ret->group, e);
         return r == 0 ? word_parse(text, name + 1, length, "probe's name", &ret->name, e) : r;

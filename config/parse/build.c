@@ -22,11 +22,11 @@ static int named_build(Build *b, const Key *k, const Node *map, void *object) {
                 Explanation e = EXPLANATION_NULL;
 
                 if ((is_group ? b->config->n_groups : b->config->n_targets) >= CONFIG_TARGETS_MAX) {
-                        config_diagnostics_add(b->mistakes, key->at, "%s: at most %d", k->pattern, CONFIG_TARGETS_MAX);
+                        config_diagnostics_add(b->diagnostics, key->at, "%s: at most %d", k->pattern, CONFIG_TARGETS_MAX);
                         break;
                 }
                 if (name_check(what, key->text, &e) != 0)
-                        config_diagnostics_add(b->mistakes, node_place(key, e.position), "%s", e.text);
+                        config_diagnostics_add(b->diagnostics, node_place(key, e.position), "%s", e.text);
                 r = checkpoint(NULL);
                 if (r == 0)
                         r = is_group ? group_build(b, key, section) : target_build(b, key, section);
@@ -40,7 +40,7 @@ static const BuildPart parts[_KEY_TYPE_MAX] = {
 };
 
 int build_init(Build *b, ConfigDiagnostics *m) {
-        *b = (Build){ .config = config_default(), .mistakes = m, .parts = parts };
+        *b = (Build){ .config = config_default(), .diagnostics = m, .parts = parts };
         if (!b->config)
                 return error_origin(-ENOMEM);
         b->config->read_at = clock_now(CLOCK_REALTIME);
@@ -72,7 +72,7 @@ int build_feed(Build *b, const char *bytes, size_t length) {
         const Key *version = key_find("", "version");
         int r;
 
-        r = document_decode(path, file, bytes, length, b->mistakes, &d);
+        r = document_decode(path, file, bytes, length, b->diagnostics, &d);
         if (r == REFUSED_INVALID)
                 b->is_partial = true;
         if (r != 0)
@@ -80,7 +80,7 @@ int build_feed(Build *b, const char *bytes, size_t length) {
         if (d.root)
                 r = section_build(b, "", d.root, b->config);
         if (r == 0 && file == 0 && (!d.root || (d.root->kind == NODE_MAP && !node_find(d.root, "version"))))
-                config_diagnostics_add(b->mistakes, (ConfigPlace){ .path = path, .file = file, .line = 1, .column = 1 },
+                config_diagnostics_add(b->diagnostics, (ConfigPlace){ .path = path, .file = file, .line = 1, .column = 1 },
                                        "key 'version' is missing, expected %s", version->range);
         return r;
 }
@@ -89,8 +89,8 @@ int build_finish(Build *b, Config **ret) {
         int r = build_check_references(b);
 
         if (r == 0)
-                r = config_diagnostics_finish(b->mistakes);
-        if (r == 0 && b->mistakes->n_errors > 0)
+                r = config_diagnostics_finish(b->diagnostics);
+        if (r == 0 && b->diagnostics->n_errors > 0)
                 r = REFUSED_INVALID;
         if (r == 0)
                 *ret = TAKE_PTR(b->config);

@@ -46,10 +46,10 @@ static void names_check(Build *b, NamedPlaces *names, const char *what, const ch
                 if (strcmp(n->name, before->name) != 0)
                         first = i;
                 else if (n->at.file == before->at.file)
-                        config_diagnostics_add(b->mistakes, n->at, "%s %s is already in line %u; %s", what,
+                        config_diagnostics_add(b->diagnostics, n->at, "%s %s is already in line %u; %s", what,
                                                QUOTE(n->name), before->at.line, advice);
                 else
-                        config_diagnostics_add(b->mistakes, n->at, "%s %s is already in %s, line %u; %s", what,
+                        config_diagnostics_add(b->diagnostics, n->at, "%s %s is already in %s, line %u; %s", what,
                                                QUOTE(n->name), QUOTE(before->at.path), before->at.line, advice);
         }
 }
@@ -80,11 +80,11 @@ static void group_find_target(Build *b, ConfigGroup *g, const NamedPlaces *targe
         }
         if (b->is_partial || !g->target_at.path)
                 return;
-        if (targets->n_items > HINT_TARGETS_MAX || config_diagnostics_is_full(b->mistakes))
+        if (targets->n_items > HINT_TARGETS_MAX || config_diagnostics_is_full(b->diagnostics))
                 n_candidates = 0;
         for (size_t i = 0; i < n_candidates; i++)
                 nearest_add(&near, g->target_name, targets->items[i].name);
-        config_diagnostics_add(b->mistakes, g->target_at, "target: found %s, which is not the name of a target in 'targets'%s",
+        config_diagnostics_add(b->diagnostics, g->target_at, "target: found %s, which is not the name of a target in 'targets'%s",
                                QUOTE(g->target_name), HINT(&near));
 }
 
@@ -126,8 +126,10 @@ static void external_check(Build *b, const ConfigEvent *e) {
         const ConfigTarget *t = &b->config->targets[e->target];
 
         if (strncmp(e->event, "external:", strlen("external:")) == 0 && strcmp(t->name, "host") != 0)
-                config_diagnostics_add(b->mistakes, e->at, "%s is emitted by clients and cannot have a target, but its group has "
-                        "%s; move it to a group without a target", QUOTE(e->event), QUOTE(t->name));
+                config_diagnostics_add(b->diagnostics, e->at,
+                                       "%s is emitted by clients and cannot have a target, but its group has "
+                                       "%s; move it to a group without a target",
+                                       QUOTE(e->event), QUOTE(t->name));
 }
 
 /* Also hands each event the target of its group: both are in the order of reading. */
@@ -169,7 +171,7 @@ static void state_check(Build *b, ConfigPlace at) {
                 if (strncmp(sockets[i], state, strlen(state)) == 0 &&
                     (!sockets[i][strlen(state)] || strcmp(sockets[i] + strlen(state), ".new") == 0)) {
                         config_diagnostics_add(
-                                b->mistakes, at,
+                                b->diagnostics, at,
                                 "state: the file %s, which is written with .new behind its name "
                                 "and then renamed, would replace the socket %s; give them different paths",
                                 QUOTE(state), QUOTE(sockets[i]));
@@ -199,7 +201,7 @@ static void socket_check(Build *b, const char *key, const char *path) {
         ConfigPlace at = last_set(b, "listen", key);
 
         if (at.path && name && (strcmp(name, "/..") == 0 || strcmp(name, "/.") == 0))
-                config_diagnostics_add(b->mistakes, at, "listen.%s: %s is a directory, expected the path of a "
+                config_diagnostics_add(b->diagnostics, at, "listen.%s: %s is a directory, expected the path of a "
                         "socket", key, QUOTE(path));
 }
 
@@ -208,26 +210,33 @@ static void settings_check(Build *b) {
         ConfigPlace socket = config_place_later(last_set(b, "listen", "stream"), last_set(b, "listen", "control"));
         ConfigPlace per_uid = last_set(b, "connections", "per-uid");
         ConfigPlace memory_per_uid = last_set(b, "subscribers", "memory-per-uid");
+        ConfigPlace default_latency = last_set(b, "subscribers", "default-latency");
         ConfigPlace state = config_place_later(last_set(b, "", "state"), socket);
         Config *c = b->config;
 
         socket_check(b, "control", c->control_path);
         socket_check(b, "stream", c->stream_path);
         if (path_is_same(c->control_path, c->stream_path) && socket.path)
-                config_diagnostics_add(b->mistakes, socket,
+                config_diagnostics_add(b->diagnostics, socket,
                                        "listen: control and stream have the same path %s, expected different paths",
                                        QUOTE(c->control_path));
         if (state.path)
                 state_check(b, state);
         if (c->connections_per_uid > c->connections_max && per_uid.path)
-                config_diagnostics_add(b->mistakes, per_uid,
+                config_diagnostics_add(b->diagnostics, per_uid,
                                        "connections.per-uid: found '%llu', expected at most connections.max, %llu",
                                        (unsigned long long)c->connections_per_uid,
                                        (unsigned long long)c->connections_max);
         if (c->subscriber_memory_per_uid > c->subscriber_memory && memory_per_uid.path)
-                config_diagnostics_add(b->mistakes, memory_per_uid,
+                config_diagnostics_add(b->diagnostics, memory_per_uid,
                                        "subscribers.memory-per-uid: found '%llu', expected at most subscribers.memory, %llu",
                                        (unsigned long long)c->subscriber_memory_per_uid, (unsigned long long)c->subscriber_memory);
+        if (c->subscriber_default_latency < c->subscriber_latency && !default_latency.path)
+                c->subscriber_default_latency = c->subscriber_latency;
+        else if (c->subscriber_default_latency < c->subscriber_latency)
+                config_diagnostics_add(b->diagnostics, default_latency,
+                                       "subscribers.default-latency: found '%llu ns', expected at least subscribers.latency, %llu ns",
+                                       (unsigned long long)c->subscriber_default_latency, (unsigned long long)c->subscriber_latency);
 }
 
 int build_check_references(Build *b) {

@@ -67,10 +67,10 @@ static void kind_check(Build *b, const ConfigEvent *event, const EventNames *nam
                 if (!at.path || (names->is_group ? rules[i].of_groups : rules[i].fits(n)))
                         continue;
                 if (names->is_group)
-                        config_diagnostics_add(b->mistakes, at, "%s: %s, and %s is a group of counters", rules[i].key,
+                        config_diagnostics_add(b->diagnostics, at, "%s: %s, and %s is a group of counters", rules[i].key,
                                                rules[i].why, QUOTE(event->event));
                 else
-                        config_diagnostics_add(b->mistakes, at, "%s: %s, and %s is %s %s event", rules[i].key, rules[i].why,
+                        config_diagnostics_add(b->diagnostics, at, "%s: %s, and %s is %s %s event", rules[i].key, rules[i].why,
                                                QUOTE(event->event), article, kind);
         }
 }
@@ -131,7 +131,7 @@ static int settings_check(Build *b, const ConfigEvent *event, const EventName *n
                 r = attr_check(&attr, event->event, &e);
         }
         if (r > 0)
-                config_diagnostics_add(b->mistakes, map_place(item, "attr"), "%s", e.text);
+                config_diagnostics_add(b->diagnostics, map_place(item, "attr"), "%s", e.text);
         return r > 0 ? 0 : r;
 }
 
@@ -141,7 +141,7 @@ int event_check(Build *b, const ConfigEvent *event, const Node *item) {
         int r;
 
         if (period.path && frequency.path)
-                config_diagnostics_add(b->mistakes, config_place_later(period, frequency), "period and frequency exclude "
+                config_diagnostics_add(b->diagnostics, config_place_later(period, frequency), "period and frequency exclude "
                                        "each other: a sample for a number of events, or a number of samples a second; remove one "
                                        "of them");
         if (!event->event)
@@ -152,8 +152,10 @@ int event_check(Build *b, const ConfigEvent *event, const Node *item) {
         assert(r == 0);
         kind_check(b, event, &names, item);
         if (event->name && event_name_is_glob(&names.members[0]))
-                config_diagnostics_add(b->mistakes, event->name_at, "name: %s can select several events, which cannot all be %s; "
-                        "remove the name", QUOTE(event->event), QUOTE(event->name));
+                config_diagnostics_add(b->diagnostics, event->name_at,
+                                       "name: %s can select several events, which cannot all be %s; "
+                                       "remove the name",
+                                       QUOTE(event->event), QUOTE(event->name));
         if (event->attr.n > 0 && names.members[0].kind != EVENT_NAME_EXTERNAL)
                 return settings_check(b, event, &names.members[0], item);
         return 0;

@@ -45,11 +45,11 @@ static int setting_add(Build *b, const Node *key, const Node *value, Strings *to
         if (r < 0)
                 return r;
         if (r > 0) {
-                config_diagnostics_add(b->mistakes, e.position > 0 ? node_place(value, e.position) : key->at, "%s", e.text);
+                config_diagnostics_add(b->diagnostics, e.position > 0 ? node_place(value, e.position) : key->at, "%s", e.text);
                 return 0;
         }
         if (is_in(to, attr_field_name(s.field), '=')) {
-                config_diagnostics_add(b->mistakes, key->at, "attr %s is set twice", attr_field_name(s.field));
+                config_diagnostics_add(b->diagnostics, key->at, "attr %s is set twice", attr_field_name(s.field));
                 return 0;
         }
         return joined_add(to, attr_field_name(s.field), '=', value->text);
@@ -80,15 +80,15 @@ static bool field_check(Build *b, ConfigPlace name_at, const char *name, ConfigP
         for (size_t i = 0; i < ARRAY_SIZE(types); i++)
                 is_type |= strcmp(types[i], type) == 0;
         if (!*name || name[length] || length > FIELD_NAME_MAX || (name[0] >= '0' && name[0] <= '9'))
-                config_diagnostics_add(b->mistakes, name_at, "fields: found %s, expected a name of up to %d letters, digits "
+                config_diagnostics_add(b->diagnostics, name_at, "fields: found %s, expected a name of up to %d letters, digits "
                                        "and _, not beginning with a digit", QUOTE(name), FIELD_NAME_MAX);
         else if (!is_type)
-                config_diagnostics_add(b->mistakes, type_at, "fields: found type %s, expected one of u8 u16 u32 u64 s8 s16 "
+                config_diagnostics_add(b->diagnostics, type_at, "fields: found type %s, expected one of u8 u16 u32 u64 s8 s16 "
                                        "s32 s64 bool text bytes", QUOTE(type));
         else if (is_in(before, name, ':'))
-                config_diagnostics_add(b->mistakes, name_at, "fields: %s occurs twice", name);
+                config_diagnostics_add(b->diagnostics, name_at, "fields: %s occurs twice", name);
         else if (before->n >= CONFIG_FIELDS_MAX)
-                config_diagnostics_add(b->mistakes, name_at, "fields: at most %d", CONFIG_FIELDS_MAX);
+                config_diagnostics_add(b->diagnostics, name_at, "fields: at most %d", CONFIG_FIELDS_MAX);
         else
                 return true;
         return false;

@@ -13,7 +13,7 @@
 static bool has_room(Build *b, ConfigPlace at) {
         if (b->config->n_events < CONFIG_EVENTS_MAX)
                 return true;
-        config_diagnostics_add(b->mistakes, at, "too many events: at most %d", CONFIG_EVENTS_MAX);
+        config_diagnostics_add(b->diagnostics, at, "too many events: at most %d", CONFIG_EVENTS_MAX);
         return false;
 }
 
@@ -114,7 +114,7 @@ static int counters_build(Build *b, const ConfigGroup *g, ConfigPlace at) {
         if (r == 0)
                 return event_take_in(b, &event);
         if (r > 0)
-                config_diagnostics_add(b->mistakes, at, "counters: %s", e.text);
+                config_diagnostics_add(b->diagnostics, at, "counters: %s", e.text);
         values_deinit(OWNER_EVENT, &event);
         return r > 0 ? 0 : r;
 }
@@ -126,19 +126,20 @@ static int group_check(Build *b, const ConfigGroup *g, const Node *section) {
         ConfigPlace events = map_place(section, "events"), interval = map_place(section, "interval");
 
         if (!counters && !events.path && section->kind != NODE_BROKEN)
-                config_diagnostics_add(b->mistakes, section->at, "key 'events' is missing, expected %s, or 'counters'",
+                config_diagnostics_add(b->diagnostics, section->at, "key 'events' is missing, expected %s, or 'counters'",
                                        key_find("groups.NAME", "events")->range);
         if (!counters && interval.path)
-                config_diagnostics_add(b->mistakes, interval, "interval: it belongs to counters, and the group has none; set the "
-                        "interval of each event");
+                config_diagnostics_add(b->diagnostics, interval,
+                                       "interval: it belongs to counters, and the group has none; set the "
+                                       "interval of each event");
         if (counters && events.path)
-                config_diagnostics_add(b->mistakes, config_place_later(counters->at, events),
+                config_diagnostics_add(b->diagnostics, config_place_later(counters->at, events),
                                        "a group has events or counters, not both; split it into two groups");
         if (counters && (node_is_empty(counters) || (counters->kind == NODE_LIST && counters->n_children == 0)))
-                config_diagnostics_add(b->mistakes, counters->at, "counters: found nothing, expected %s",
+                config_diagnostics_add(b->diagnostics, counters->at, "counters: found nothing, expected %s",
                                        key_find("groups.NAME", "counters")->range);
         if (list && list->kind == NODE_LIST && list->n_children == 0)
-                config_diagnostics_add(b->mistakes, list->at, "events: found nothing, expected %s",
+                config_diagnostics_add(b->diagnostics, list->at, "events: found nothing, expected %s",
                                        key_find("groups.NAME", "events")->range);
         return g->counters.n > 0 ? counters_build(b, g, counters->at) : 0;
 }

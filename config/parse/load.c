@@ -32,7 +32,7 @@ static void file_names_deinit(FileNames *n) {
 static int refuse_file(Build *b, ConfigPlace at, const char *what, int error) {
         if (error == ENOMEM)
                 return error_origin(-ENOMEM);
-        config_diagnostics_add(b->mistakes, at, "%s: %s", what, strerror(error));
+        config_diagnostics_add(b->diagnostics, at, "%s: %s", what, strerror(error));
         b->is_partial = true;
         return REFUSED_INVALID;
 }
@@ -54,7 +54,7 @@ static int file_read(Build *b, ConfigPlace at, char **ret_bytes, size_t *ret_len
         if (r < 0)
                 return r;
         if (!S_ISREG(st.st_mode)) {
-                config_diagnostics_add(b->mistakes, at, "this is not a regular file");
+                config_diagnostics_add(b->diagnostics, at, "this is not a regular file");
                 b->is_partial = true;
                 return REFUSED_INVALID;
         }
@@ -123,7 +123,7 @@ static int drop_ins_list(Build *b, const char *folder, FileNames *names) {
                 if (entry->d_name[0] == '.')
                         continue;
                 if (ends_with(entry->d_name, ".yml"))
-                        config_diagnostics_add_warning(b->mistakes, at, "%s is ignored: only files whose names end with .yaml "
+                        config_diagnostics_add_warning(b->diagnostics, at, "%s is ignored: only files whose names end with .yaml "
                                 "are read", QUOTE(entry->d_name));
                 if (!ends_with(entry->d_name, ".yaml"))
                         continue;
@@ -156,7 +156,7 @@ static int load_drop_ins(Build *b, const char *main_path) {
         if (r != 0)
                 return r > 0 ? 0 : r;
         if (names.n_items > CONFIG_DROP_INS_MAX) {
-                config_diagnostics_add(b->mistakes, (ConfigPlace){ .path = folder, .file = 1 },
+                config_diagnostics_add(b->diagnostics, (ConfigPlace){ .path = folder, .file = 1 },
                                        "%zu drop-ins, expected at most %d", names.n_items, CONFIG_DROP_INS_MAX);
                 b->is_partial = true;
                 return 0;

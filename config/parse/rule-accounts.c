@@ -153,7 +153,7 @@ static int accounts_resolve(Build *b, bool are_groups) {
         r = accounts_read(&a, path);
         for (size_t i = 0; i < a.n && r == 0; i++)
                 if (!a.items[i].is_found)
-                        config_diagnostics_add_warning(b->mistakes, a.items[i].rule->at, "%s: %s is not in %s, so the rule does "
+                        config_diagnostics_add_warning(b->diagnostics, a.items[i].rule->at, "%s: %s is not in %s, so the rule does "
                                 "not match that name; write the number of an account of another database",
                                                        are_groups ? "groups" : "users", QUOTE(a.items[i].name), path);
         return r;

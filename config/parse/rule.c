@@ -15,9 +15,9 @@ static void list_check(Build *b, const Node *item, const char *key, const String
         const Key *k = key_find("access.rules[]", key);
 
         if (n && (node_is_empty(n) || (n->kind == NODE_LIST && n->n_children == 0)))
-                config_diagnostics_add(b->mistakes, n->at, "%s: found nothing, expected %s", key, k->range);
+                config_diagnostics_add(b->diagnostics, n->at, "%s: found nothing, expected %s", key, k->range);
         if (n && list->n > most)
-                config_diagnostics_add(b->mistakes, n->at, "%s: found %zu, expected at most %zu; use globs, or add another rule",
+                config_diagnostics_add(b->diagnostics, n->at, "%s: found %zu, expected at most %zu; use globs, or add another rule",
                                        key, list->n, most);
 }
 
@@ -27,7 +27,7 @@ static void rule_check(Build *b, const ConfigRule *rule, const Node *item) {
         list_check(b, item, "subscribe", &rule->subscribe, CONFIG_GRANTS_MAX);
         list_check(b, item, "emit", &rule->emit, CONFIG_GRANTS_MAX);
         if (rule->where && !node_find(item, "subscribe"))
-                config_diagnostics_add(b->mistakes, rule->where_at, "where: it has no effect without 'subscribe'");
+                config_diagnostics_add(b->diagnostics, rule->where_at, "where: it has no effect without 'subscribe'");
 }
 
 static int rule_build(Build *b, const Node *item) {
@@ -58,10 +58,10 @@ int rules_build(Build *b, const Key *k, const Node *list, void *object) {
         if (list->kind != NODE_LIST)
                 node_refuse(b, list, key_label(k), k->range);
         else if (list->n_children == 0)
-                config_diagnostics_add(b->mistakes, list->at, "%s: found nothing, expected %s", key_label(k), k->range);
+                config_diagnostics_add(b->diagnostics, list->at, "%s: found nothing, expected %s", key_label(k), k->range);
         for (size_t i = 0; list->kind == NODE_LIST && i < list->n_children && r == 0; i++) {
                 if (i >= CONFIG_RULES_MAX) {
-                        config_diagnostics_add(b->mistakes, list->children[i]->at, "%s: at most %d rules", key_label(k),
+                        config_diagnostics_add(b->diagnostics, list->children[i]->at, "%s: at most %d rules", key_label(k),
                                                CONFIG_RULES_MAX);
                         break;
                 }

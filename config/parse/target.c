@@ -9,7 +9,7 @@
 /* "host" is every process on every CPU: it may be written, but not made smaller. */
 static void host_check(Build *b, const Node *section) {
         if (section->kind == NODE_MAP && section->n_children > 0)
-                config_diagnostics_add(b->mistakes, section->at, "target 'host' is the whole host and cannot have keys: rename "
+                config_diagnostics_add(b->diagnostics, section->at, "target 'host' is the whole host and cannot have keys: rename "
                         "this target");
 }
 
@@ -18,7 +18,7 @@ static void empty_check(Build *b, const Node *section, const char *key) {
         const Node *n = section->kind == NODE_MAP ? node_find(section, key) : NULL;
 
         if (n && (node_is_empty(n) || (n->kind == NODE_LIST && n->n_children == 0)))
-                config_diagnostics_add_warning(b->mistakes, n->at, "%s: empty, so the target is every process of the host", key);
+                config_diagnostics_add_warning(b->diagnostics, n->at, "%s: empty, so the target is every process of the host", key);
 }
 
 static void target_check(Build *b, const ConfigTarget *t, const Node *section) {
@@ -37,11 +37,11 @@ static void target_check(Build *b, const ConfigTarget *t, const Node *section) {
         for (size_t i = 0; i < ARRAY_SIZE(places); i++)
                 last_place = config_place_later(last_place, map_place(section, places[i]));
         if (has_tasks && has_places)
-                config_diagnostics_add(b->mistakes, config_place_later(last_task, last_place),
+                config_diagnostics_add(b->diagnostics, config_place_later(last_task, last_place),
                                        "pids and tids exclude cgroups, containers and units: perf_event_open(2) takes one of "
                                        "them; split it into two targets");
         else if (map_place(section, "inherit").path && !has_tasks)
-                config_diagnostics_add_warning(b->mistakes, map_place(section, "inherit"),
+                config_diagnostics_add_warning(b->diagnostics, map_place(section, "inherit"),
                                                "inherit: it has no effect without pids and tids: every process %s is traced",
                                                has_places ? "of these cgroups" : "of the host");
 }

@@ -20,11 +20,11 @@ void node_refuse(Build *b, const Node *n, const char *label, const char *expecte
         if (n->kind == NODE_BROKEN)
                 return;
         if (node_is_empty(n))
-                config_diagnostics_add(b->mistakes, n->at, "%s: found nothing, expected %s", label, expected);
+                config_diagnostics_add(b->diagnostics, n->at, "%s: found nothing, expected %s", label, expected);
         else if (n->kind == NODE_TEXT)
-                config_diagnostics_add(b->mistakes, n->at, "%s: found %s, expected %s", label, QUOTE(n->text), expected);
+                config_diagnostics_add(b->diagnostics, n->at, "%s: found %s, expected %s", label, QUOTE(n->text), expected);
         else
-                config_diagnostics_add(b->mistakes, n->at, "%s: found %s, expected %s", label, node_kind_word(n),
+                config_diagnostics_add(b->diagnostics, n->at, "%s: found %s, expected %s", label, node_kind_word(n),
                                        expected);
 }
 
@@ -32,16 +32,22 @@ static void key_refuse(Build *b, const Node *key, const char *pattern) {
         Nearest near = NEAREST_NULL;
 
         if (strcmp(key->text, "<<") == 0) {
-                config_diagnostics_add(b->mistakes, key->at, "key '<<': merge keys are not supported; remove it");
+                config_diagnostics_add(b->diagnostics, key->at, "key '<<': merge keys are not supported; remove it");
                 return;
         }
-        for (size_t i = 0; !config_diagnostics_is_full(b->mistakes) && i < n_config_keys; i++) {
+        for (size_t i = 0; !config_diagnostics_is_full(b->diagnostics) && i < n_config_keys; i++) {
                 const char *last = key_below(&config_keys[i], pattern);
 
                 if (last)
                         nearest_add(&near, key->text, last);
         }
-        config_diagnostics_add(b->mistakes, key->at, "unknown key %s%s", QUOTE(key->text), HINT(&near));
+        for (size_t i = 0; !near.word && strlen(key->text) >= 3 && i < n_config_keys; i++) {
+                const char *last = key_below(&config_keys[i], pattern);
+
+                if (last && strncmp(last, key->text, strlen(key->text)) == 0) /* "freq" */
+                        near.word = last;
+        }
+        config_diagnostics_add(b->diagnostics, key->at, "unknown key %s%s", QUOTE(key->text), HINT(&near));
 }
 
 ConfigPlace node_place(const Node *n, unsigned position) {
@@ -62,9 +68,9 @@ static bool is_value(Build *b, const Key *k, const Node *n) {
 /* What decoding it has said. */
 static int value_say(Build *b, const Node *n, int r, const Explanation *e) {
         if (r > 0)
-                config_diagnostics_add(b->mistakes, node_place(n, e->position), "%s", e->text);
+                config_diagnostics_add(b->diagnostics, node_place(n, e->position), "%s", e->text);
         else if (r == 0 && e->text[0])
-                config_diagnostics_add_warning(b->mistakes, n->at, "%s", e->text);
+                config_diagnostics_add_warning(b->diagnostics, n->at, "%s", e->text);
         return r < 0 ? r : 0;
 }
 
@@ -126,7 +132,7 @@ static void section_check_required(Build *b, const char *pattern, const Node *ma
                 const char *last = key_below(&config_keys[i], pattern);
 
                 if (last && config_keys[i].required && !seen[i])
-                        config_diagnostics_add(b->mistakes, map->at, "key '%s' is missing, expected %s", last,
+                        config_diagnostics_add(b->diagnostics, map->at, "key '%s' is missing, expected %s", last,
                                                config_keys[i].range);
         }
 }

@@ -16,7 +16,7 @@ typedef int (*BuildPart)(Build *b, const Key *k, const Node *value, void *object
 /* A configuration under construction. */
 struct Build {
         Config *config;
-        ConfigDiagnostics *mistakes;
+        ConfigDiagnostics *diagnostics;
         const BuildPart *parts; /* by KeyType; NULL: the walk itself knows how */
         bool is_partial;        /* a file could not be read whole, so what is missing may stand there */
 };

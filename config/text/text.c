@@ -8,7 +8,7 @@
 
 #include "daemon/base/printable.h"
 
-static const char *character_mistake(const char *at) {
+static const char *character_error(const char *at) {
         uint32_t c;
 
         if (utf8_decode(at, &c) == 0)
@@ -18,7 +18,7 @@ static const char *character_mistake(const char *at) {
         return "which contains an invisible character";
 }
 
-const char *text_mistake(const char *text, TextForm form, size_t *ret_offset) {
+const char *text_error(const char *text, TextForm form, size_t *ret_offset) {
         const char *s = text;
 
         while (*s) {
@@ -26,7 +26,7 @@ const char *text_mistake(const char *text, TextForm form, size_t *ret_offset) {
 
                 if (n == 0 && (form != TEXT_LINES || !strchr("\t\r\n", *s))) {
                         *ret_offset = (size_t)(s - text);
-                        return character_mistake(s);
+                        return character_error(s);
                 }
                 s += n > 0 ? n : 1;
         }

@@ -17,4 +17,4 @@ typedef enum TextForm {
  * NULL if it may be: UTF-8 that prints (daemon/base/printable.h). Else why not, to follow "found TEXT, ", and the offset of
  * the first byte that is wrong.
  */
-const char *text_mistake(const char *text, TextForm form, size_t *ret_offset);
+const char *text_error(const char *text, TextForm form, size_t *ret_offset);

@@ -18,13 +18,13 @@ int mailbox_init(Mailbox *m, size_t capacity) {
         int r;
 
         *m = MAILBOX_NULL;
-        r = queue_init(&m->mails, capacity);
+        r = queue_init(&m->messages, capacity);
         if (r < 0)
                 return r;
         m->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (m->fd < 0) {
                 r = error_origin(-errno);
-                queue_deinit(&m->mails);
+                queue_deinit(&m->messages);
                 return r;
         }
         return 0;
@@ -32,7 +32,7 @@ int mailbox_init(Mailbox *m, size_t capacity) {
 
 void mailbox_deinit(Mailbox *m) {
         m->fd = close_fd(m->fd);
-        queue_deinit(&m->mails);
+        queue_deinit(&m->messages);
 }
 
 static void mailbox_ring(Mailbox *m) {
@@ -44,8 +44,8 @@ static void mailbox_ring(Mailbox *m) {
                 mailbox_set_overdue(m->overdue_fd, clock_now(CLOCK_MONOTONIC) + MAILBOX_OVERDUE);
 }
 
-bool mailbox_post(Mailbox *m, void *mail) {
-        if (!queue_push(&m->mails, mail))
+bool mailbox_post(Mailbox *m, void *message) {
+        if (!queue_push(&m->messages, message))
                 return false;
         mailbox_ring(m);
         return true;
@@ -70,11 +70,19 @@ uint32_t mailbox_take_asks(Mailbox *m) {
 }
 
 void *mailbox_pop(Mailbox *m) {
-        return queue_pop(&m->mails);
+        return queue_pop(&m->messages);
 }
 
 bool mailbox_has_news(const Mailbox *m) {
-        return atomic_load_explicit(&m->asks, memory_order_relaxed) != 0 || !queue_is_empty(&m->mails);
+        return atomic_load_explicit(&m->asks, memory_order_relaxed) != 0 || !queue_is_empty(&m->messages);
+}
+
+/* Who rings sets the timer after its message: either it is seen here, or the timer is set after it was cleared. */
+void mailbox_clear_overdue(Mailbox *m) {
+        mailbox_set_overdue(m->overdue_fd, 0);
+        atomic_thread_fence(memory_order_seq_cst);
+        if (mailbox_has_news(m))
+                mailbox_set_overdue(m->overdue_fd, clock_now(CLOCK_MONOTONIC) + MAILBOX_OVERDUE);
 }
 
 void mailbox_set_overdue(int overdue_fd, nsec_t at) {

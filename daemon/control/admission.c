@@ -6,7 +6,8 @@
  * The decision to doubt is that connections end that nothing is wrong with, but only where all places are taken, so that somebody
  * else would have none. The one that was idle for longest goes: on the control socket, of the same uid, and for root of anybody;
  * on the stream socket of the uid that has most, if that has at least two more than who comes, so that two uids never take a
- * place from each other in turn. Streams are no connections any more, and are never touched; nor is what events end with; nor,
+ * place from each other in turn. Where nobody has so many, as one person can have as many uids as there are places, who has none
+ * gets the place of one that is idle, and root one more, also if none is. Streams are no connections any more, and are never touched; nor is what events end with; nor,
  * however many come, one that perfd owes an answer.
  *
  * Many clients that start at once are silent for a moment each, between one answer and the next request, for as long as the
@@ -130,9 +131,17 @@ static int admit_changer(Control *c, const Peer *peer, bool is_scarce, Explanati
         return 0;
 }
 
+/* On the stream socket. False: nobody ends for this one. */
+static bool make_place(Control *c, const Peer *peer, unsigned own) {
+        uid_t uid;
+
+        if (find_most(c, &uid) >= own + 2 && end_any(c, false, &uid))
+                return true;
+        return (own == 0 || peer->uid == 0) && end_idlest(c, false, NULL, connection_is_idle);
+}
+
 int control_admit(Control *c, const Peer *peer, bool is_scarce, Explanation *e) {
         unsigned own, all, most;
-        uid_t uid;
 
         if (peer->may_change)
                 return admit_changer(c, peer, is_scarce, e);
@@ -146,7 +155,7 @@ int control_admit(Control *c, const Peer *peer, bool is_scarce, Explanation *e) 
         most = c->limits.connections;
         if (c->limits.sockets && all + c->n_given >= c->limits.sockets && all < most)
                 most = all; /* streams have the other places */
-        if (all >= most && (find_most(c, &uid) < own + 2 || !end_any(c, false, &uid)))
+        if (all >= most && !make_place(c, peer, own) && peer->uid != 0)
                 return refuse_many(most, "in all", "connections.max", e);
         return 0;
 }

@@ -23,6 +23,8 @@
 #define REQUESTS_PER_WAKEUP 16
 #define SHORT_REQUEST ((size_t)64 << 10)      /* bytes of memory that any connection may have for its request */
 #define LONG_REQUESTS_MOST ((size_t)48 << 20) /* that those which have more have together */
+#define SHORT_RESPONSE SHORT_REQUEST          /* the same of responses that wait to be taken */
+#define LONG_RESPONSES_MOST LONG_REQUESTS_MOST
 
 struct Connection {
         Connection *next;
@@ -145,20 +147,57 @@ void connection_set_program(Connection *c, const char *program) {
                        (unsigned)c->peer.uid);
 }
 
+/* Of clients that are limited. */
+static bool is_limited(const Connection *c) {
+        return !c->peer.may_change && c->peer.uid != 0;
+}
+
+/*
+ * Whether long responses that wait to be taken, and one of n bytes, are more than those of its uid, or all, may be together. Who is
+ * told that something was changed is told so.
+ */
+static bool holds_too_much(const Connection *c, const Perfd__V1__Response *response, size_t n) {
+        size_t own = n, all = n;
+
+        switch (response->body_case) {
+        case PERFD__V1__RESPONSE__BODY_ADDED:
+        case PERFD__V1__RESPONSE__BODY_SELECTED:
+        case PERFD__V1__RESPONSE__BODY_RELOADED:
+        case PERFD__V1__RESPONSE__BODY_EMITTED:
+                return false;
+        default:
+                if (n <= SHORT_RESPONSE || !is_limited(c))
+                        return false;
+        }
+        for (const Connection *i = c->control->connections; i; i = i->next)
+                if (i->n_out > SHORT_RESPONSE && is_limited(i)) {
+                        all += i->n_out;
+                        own += i->peer.uid == c->peer.uid ? i->n_out : 0;
+                }
+        return all > LONG_RESPONSES_MOST || own > LONG_RESPONSES_MOST / 2;
+}
+
 int connection_respond(Connection *c, Perfd__V1__Response *response) {
         Perfd__V1__ServerMessage m = PERFD__V1__SERVER_MESSAGE__INIT;
-        Perfd__V1__Response too_long = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__Response refused = PERFD__V1__RESPONSE__INIT;
+        size_t n;
 
         assert(!c->out);
         m.body_case = PERFD__V1__SERVER_MESSAGE__BODY_RESPONSE;
         m.response = response;
         c->sent = 0;
-        if (perfd__v1__server_message__get_packed_size(&m) > FRAME_MAX_SERVER) {
-                m.response = &too_long;
-                too_long.id = response->id;
-                too_long.status = PERFD__V1__STATUS__STATUS_EXHAUSTED;
-                too_long.message = (char *)"the response does not fit in a frame: request less, with a narrower glob";
-                too_long.reason = (char *)"too-long";
+        n = perfd__v1__server_message__get_packed_size(&m);
+        refused.id = response->id;
+        refused.status = PERFD__V1__STATUS__STATUS_EXHAUSTED;
+        if (n > FRAME_MAX_SERVER) {
+                refused.message = (char *)"the response does not fit in a frame: request less, with a narrower glob";
+                refused.reason = (char *)"too-long";
+                m.response = &refused;
+        } else if (holds_too_much(c, response, n)) {
+                refused.message = (char *)"long responses that clients have not read use all the memory for them: read those of your "
+                                          "other connections, try again, or request less";
+                refused.reason = (char *)"response-memory";
+                m.response = &refused;
         }
         return frame_pack(&m, &c->out, &c->n_out);
 }
@@ -338,10 +377,10 @@ static int connection_set_patience(Connection *c) {
 static bool reads_too_much(const Connection *c) {
         size_t own = 0, all = 0;
 
-        if (c->in.size <= SHORT_REQUEST || c->peer.may_change || c->peer.uid == 0)
+        if (c->in.size <= SHORT_REQUEST || !is_limited(c))
                 return false;
         for (const Connection *i = c->control->connections; i; i = i->next)
-                if (i->in.size > SHORT_REQUEST && !i->peer.may_change && i->peer.uid != 0) {
+                if (i->in.size > SHORT_REQUEST && is_limited(i)) {
                         all += i->in.size;
                         own += i->peer.uid == c->peer.uid ? i->in.size : 0;
                 }

@@ -70,6 +70,13 @@ void control_deinit(Control *c);
  * a group that does not exist is refused unless the mode grants it nothing.
  */
 int control_listen(Control *c, const char *path, mode_t mode, const char *group, bool may_change, Explanation *e);
+/*
+ * The sockets that systemd passes (sd_listen_fds(3)), whose fds begin with SD_LISTEN_FDS_START: how many, and their names, which the
+ * caller frees. Refused: the environment does not say that.
+ */
+int control_given(char ***ret_names, int *ret_n, Explanation *e);
+/* Refused: it is not a stream socket of AF_UNIX that listens, so that whoever comes by it is nobody known. */
+int control_check_given(int fd, const char *name, Explanation *e);
 /* The same on a socket of systemd; takes ownership of the fd. */
 int control_listen_fd(Control *c, int fd, bool may_change);
 

@@ -15,6 +15,8 @@
 #include "daemon/base/log.h"
 #include "daemon/base/peer-socket.h"
 #include "daemon/base/thread.h"
+#include "daemon/control/predecessor.h"
+#include "daemon/control/socket-folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -113,6 +115,8 @@ static void listener_take(Listener *l, int connection_fd) {
 
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0)
                 return; /* only a socket that is none of ours has none */
+        if (cred.uid == (uid_t)-1) /* nor has the peer of one that is not of AF_UNIX: it is nobody, who may nothing */
+                return;
         peer = (Peer){ .uid = cred.uid, .gid = cred.gid, .pid = cred.pid, .may_change = l->may_change };
         (void)snprintf(peer.text, sizeof(peer.text), "pid %d, uid %u", (int)cred.pid, (unsigned)cred.uid);
         if (control_admit(l->control, &peer, fd_is_of_reserve(fd), &e) == 0)
@@ -208,9 +212,17 @@ int control_listen_fd(Control *c, int fd, bool may_change) {
         return r < 0 ? r : 0;
 }
 
+/* Whether somebody listens there, else errno says why not; *ret: negative, or a socket. */
+static bool try_listener(const struct sockaddr_un *address, int *ret) {
+        *ret = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        /* unix(7), EAGAIN: so many wait for it already that it is there, if busy */
+        return *ret >= 0 && (connect(*ret, (const struct sockaddr *)address, sizeof(*address)) == 0 || errno == EAGAIN);
+}
+
 /* Removes the socket of a daemon that is dead; everything else that is there is refused. */
 static int make_way(const char *path, const struct sockaddr_un *address, Explanation *e) {
         _cleanup_close_ int fd = -1;
+        bool is_ending = false, is_there;
         struct stat st;
 
         if (lstat(path, &st) < 0)
@@ -218,11 +230,17 @@ static int make_way(const char *path, const struct sockaddr_un *address, Explana
         if (!S_ISSOCK(st.st_mode))
                 return refuse(e, REFUSED_EXISTS, "exists", "%s exists and is not a socket: remove it, or set `listen` to another "
                         "path", path);
-        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        is_there = try_listener(address, &fd);
+        if (fd >= 0 && is_there && predecessor_wait(fd, path, &is_ending)) {
+                fd = close_fd(fd);
+                is_there = try_listener(address, &fd);
+        }
         if (fd < 0)
                 return error_origin(-errno);
-        /* unix(7), EAGAIN: so many wait for it already that it is there, if busy */
-        if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 || errno == EAGAIN)
+        if (is_there && is_ending)
+                return refuse(e, REFUSED_EXISTS, "exists", "another daemon still listens on %s, which was killed and has not ended "
+                        "yet: the kernel closes its events; try again", path);
+        if (is_there)
                 return refuse(e, REFUSED_EXISTS, "exists", "another daemon already listens on %s: stop it, or set `listen` to "
                         "another path",
                               path);
@@ -253,8 +271,10 @@ static const char *whom_alone(mode_t mode) {
         return mode & 07 ? "all users, but not by a group" : geteuid() == 0 ? "root alone" : "perfd's own user alone";
 }
 
-static int set_access(const char *path, mode_t mode, const char *group, Explanation *e) {
+/* Of a socket by an O_PATH fd, so that it is this one whatever its path means by now. */
+static int set_access(int fd, const char *path, mode_t mode, const char *group, Explanation *e) {
         bool is_wanted = group && (mode & 070);
+        char file[32];
         gid_t gid = 0;
 
         if (is_wanted && !group_find(group, &gid)) { /* on a machine where nobody has installed perfd: less access, never more */
@@ -265,7 +285,7 @@ static int set_access(const char *path, mode_t mode, const char *group, Explanat
                 is_wanted = false;
                 mode &= ~(mode_t)070;
         }
-        if (is_wanted && chown(path, (uid_t)-1, gid) < 0) {
+        if (is_wanted && fchownat(fd, "", (uid_t)-1, gid, AT_EMPTY_PATH) < 0) {
                 if (errno != EPERM)
                         return refuse(e, REFUSED_DENIED, "no-permission", "%s cannot be given to the group %s: %m", path, group);
                 log_print(
@@ -275,14 +295,27 @@ static int set_access(const char *path, mode_t mode, const char *group, Explanat
                         path, whom_alone(mode), group);
                 mode &= ~(mode_t)070;
         }
-        if (chmod(path, mode) < 0)
+        (void)snprintf(file, sizeof(file), "/proc/self/fd/%d", fd); /* fchmod(2) takes no such fd */
+        if (chmod(file, mode) < 0)
                 return refuse(e, REFUSED_DENIED, "no-permission", "%s cannot get the mode %04o: %m", path, mode);
+        return 0;
+}
+
+/* The socket that was just made. */
+static int open_file(const char *path, int *ret_fd, struct stat *ret, Explanation *e) {
+        _cleanup_close_ int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+        if (fd < 0 || fstat(fd, ret) < 0)
+                return refuse(e, REFUSED_DENIED, "no-permission", "%s, which was just created, cannot be opened: %m", path);
+        if (!S_ISSOCK(ret->st_mode))
+                return refuse(e, REFUSED_DENIED, "no-permission", "%s was replaced while it was created", path);
+        *ret_fd = TAKE_FD(fd);
         return 0;
 }
 
 int control_listen(Control *c, const char *path, mode_t mode, const char *group, bool may_change, Explanation *e) {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
-        _cleanup_close_ int fd = -1;
+        _cleanup_close_ int fd = -1, file = -1;
         struct stat st;
         mode_t before;
         int r;
@@ -291,7 +324,9 @@ int control_listen(Control *c, const char *path, mode_t mode, const char *group,
                 return refuse(e, REFUSED_INVALID, "bad-config", "%s is longer than the %zu bytes of a socket's path", path,
                               sizeof(address.sun_path) - 1);
         strcpy(address.sun_path, path);
-        r = make_way(path, &address, e);
+        r = socket_folder_check(path, e);
+        if (r == 0)
+                r = make_way(path, &address, e);
         if (r != 0)
                 return r;
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -303,9 +338,9 @@ int control_listen(Control *c, const char *path, mode_t mode, const char *group,
         if (r < 0)
                 return refuse(e, REFUSED_DENIED, "no-permission", "%s cannot be created: %s; does its directory exist?", path,
                               strerror(-r));
-        if (lstat(path, &st) < 0)
-                return refuse(e, REFUSED_DENIED, "no-permission", "%s was removed while it was created: %m", path);
-        r = set_access(path, mode, group, e);
+        r = open_file(path, &file, &st, e);
+        if (r == 0)
+                r = set_access(file, path, mode, group, e);
         if (r == 0 && listen(fd, BACKLOG) < 0)
                 r = refuse(e, REFUSED_DENIED, "no-permission", "cannot listen on %s: %m", path);
         if (r == 0)
@@ -317,6 +352,6 @@ int control_listen(Control *c, const char *path, mode_t mode, const char *group,
                 if (!c->listeners->path)
                         return error_origin(-ENOMEM);
         } else
-                (void)unlink(path);
+                (void)unlink(path); /* in this directory nobody else could replace it */
         return r;
 }

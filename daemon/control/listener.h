@@ -5,15 +5,16 @@
 #include "daemon/control/control.h"
 
 /*
- * Of the control socket and its connections: they are served before those of the stream socket, however many of these are
- * ready. After some turns a source is among the others, as old as it is, until it had one there or the others had some, so that
- * nobody starves: a turn of the others may be the list of all events, and there may be a thousand of them.
+ * Sources of the control socket and its connections are served before those of the stream socket, however many of these are
+ * ready. So that the others do not starve, a source that was dispatched PRECEDENCE_TURNS times in a row has the priority of the
+ * others until it was dispatched once with it, or the others PRECEDENCE_OTHERS times: a request of the others may be the list of
+ * all events, and a thousand of them may be ready.
  */
 typedef struct Precedence {
-        struct Precedence *next;  /* of those that are among the others: Control.lowered */
-        sd_event_source *lowered; /* borrowed, while it is */
+        struct Precedence *next;  /* in Control.lowered: sources with the priority of the others */
+        sd_event_source *lowered; /* borrowed, while it is there; else NULL */
         bool is_of_control;
-        unsigned n_turns; /* that it had before others */
+        unsigned n_turns; /* times that it was dispatched before others */
 } Precedence;
 
 #define PRECEDENCE_TURNS 8  /* of one source of the control socket */
@@ -21,9 +22,9 @@ typedef struct Precedence {
 
 /* Of a source of the control socket. Negative: fatal. */
 int precedence_set(Precedence *p, sd_event_source *source);
-/* Before the source goes. */
+/* Before the source is freed. */
 void precedence_deinit(Control *c, Precedence *p);
-/* When it has a turn. */
+/* Each time that it is dispatched. Negative: fatal. */
 int precedence_count(Control *c, Precedence *p, sd_event_source *source);
 
 typedef struct Listener {
@@ -32,18 +33,18 @@ typedef struct Listener {
         int fd;
         char *path; /* to remove at the end; NULL if systemd's */
         dev_t device;
-        ino_t inode; /* of what we made there */
+        ino_t inode; /* of the socket that perfd made at `path` */
         bool may_change;
         bool is_paused;
-        nsec_t waits_since; /* for a connection that perfd is busy with; 0: it does not */
+        nsec_t waits_since; /* CLOCK_MONOTONIC: since when it waits for the end of a connection; 0: it does not */
         sd_event_source *source;
         Precedence precedence;
-        sd_event_source *pause; /* there from the beginning: its timer takes an fd */
+        sd_event_source *pause; /* made in advance, because its timer needs an fd */
 } Listener;
 
 Listener *listener_free(Listener *l);
 
-/* Takes the fd. Without the memory for it, the kernel's or ours, the peer is refused. */
+/* Takes the fd. If perfd or the kernel has no memory for it, the peer is refused. */
 void connection_new(Control *control, int fd, const Peer *peer);
 Connection *connection_free(Connection *c);
 /* The same, and why in a response that belongs to no request, if the peer can take that at once. */
@@ -53,14 +54,14 @@ bool connection_is_scarce(const Connection *c);
 /* CLOCK_MONOTONIC, of its last whole request, of the end of its last response, or of its beginning. */
 nsec_t connection_since(const Connection *c);
 /*
- * Perfd owes it nothing: no request waits, in its socket or in perfd, none runs, and what was answered has left, or the peer is
- * slow to take it. Nothing ends with it.
+ * True if perfd can close it: no request waits, in its socket or in perfd, none runs, all responses were sent, or the peer is
+ * slow to read them; and no stream or temporary event ends with it.
  */
 bool connection_may_end(const Connection *c);
 /* The same, and the peer has been silent, or in the middle of its request, for Control.idle_after. */
 bool connection_is_idle(const Connection *c);
 
-/* What cannot be answered as a request, as a frame on a socket that may take it. */
+/* Sends a response that belongs to no request, if the socket accepts it at once. */
 void peer_tell(int fd, Perfd__V1__Status status, const char *reason, const char *text);
 
 /*

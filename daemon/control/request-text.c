@@ -31,7 +31,7 @@ static int text_check(const ProtobufCFieldDescriptor *f, const char *text, Expla
 
         if (!text || is_configuration(f))
                 return 0;
-        why = text_mistake(text, is_folded(f) ? TEXT_LINES : TEXT_LINE, &offset);
+        why = text_error(text, is_folded(f) ? TEXT_LINES : TEXT_LINE, &offset);
         if (why)
                 (void)refuse(e, REFUSED_INVALID, "bad-text", "%s: found %s, %s", f->name, QUOTE(text), why);
         else if (!is_folded(f) && strnlen(text, TEXT_MAX + 1) > TEXT_MAX) {

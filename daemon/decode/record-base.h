@@ -16,6 +16,7 @@ static inline void record_set_sample(Record *r, const struct perf_event_header *
         r->cpu = 0;
         r->ip = r->addr = r->period = 0;
         r->comm = "";
+        r->is_comm_sure = false;
         r->raw = NULL;
         r->raw_size = 0;
         r->parts = 0;

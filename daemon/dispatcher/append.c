@@ -1,28 +1,29 @@
 /*
- * Items to packets. What is done is done for runs: items that lie in a batch one behind the other and go the same way; what
- * comes in turns has a quick way of its own (dispatcher/pass.h). A long run is sent from where it lies, so that a flood is
- * not copied; what a socket does not take at once is copied then, before the batch goes back to its reader. Short ones wait
- * together for the end of the cycle, or until a packet is full.
+ * Appends items to packets, run by run: a run is a span of items that are adjacent in a batch and go to the same channels.
+ * Interleaved items have a fast path of their own (dispatcher/pass.h). A long run is sent from the batch, without a copy; what
+ * the socket does not accept at once is copied before the batch is returned to its reader. Short runs are collected in the open
+ * packet, which is sent when it is full, or at the end of the cycle.
  */
 #include "daemon/dispatcher/pass.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define FEW 4 /* entries of one group, for which it does not pay to look what they have in common */
-#define BORROWED_MIN ((size_t)16 << 10) /* so much is sent without a copy; less, together with what follows */
+#define FEW 4 /* entries of one group: for fewer, looking for what they have in common costs more than it saves */
+/* bytes: a run of this length is sent without a copy; shorter ones are copied into the open packet */
+#define BORROWED_MIN ((size_t)16 << 10)
 
 _Static_assert(POOL_BUFFER >= BATCH_ARENA, "a run is in one packet");
 
-/* Items that lie in a batch one behind the other. */
+/* Items that are adjacent in a batch. */
 typedef struct ItemSpan {
         const uint8_t *bytes;
         size_t length, n;
 } ItemSpan;
 
 /*
- * Much at once is sent from where it lies; what does not leave at once is copied then. Where several can read one copy, there
- * is one.
+ * Sends a long span directly from the batch. What does not leave at once is copied. Where several subscribers can read one copy,
+ * it is copied once, into a shared buffer.
  */
 static int channel_send_borrowed(Dispatcher *d, Channel *c, const ItemSpan *span) {
         int r = channel_flush(d, c);
@@ -32,7 +33,8 @@ static int channel_send_borrowed(Dispatcher *d, Channel *c, const ItemSpan *span
                 return r;
         p = channel_new_buffered(d, c);
         if (p)
-                (void)packet_append(p, span->bytes, span->length, span->n); /* of one batch: it has room for that */
+                /* always fits: the span is from one batch, and the packet has room for one */
+                (void)packet_append(p, span->bytes, span->length, span->n);
         else
                 p = packet_new_borrowed(span->bytes, span->length, span->n);
         return p ? channel_send(d, c, p) : error_origin(-ENOMEM);
@@ -54,7 +56,7 @@ static int channel_open(Dispatcher *d, Channel *c, const ItemSpan *span) {
                 c->open = packet_new_pooled(&d->packets);
         if (!c->open)
                 return error_origin(-ENOMEM);
-        (void)packet_append(c->open, span->bytes, span->length, span->n); /* less than it has room for */
+        (void)packet_append(c->open, span->bytes, span->length, span->n); /* always fits: the span is shorter than what is left */
         return 0;
 }
 
@@ -65,7 +67,7 @@ static inline int channel_append(Dispatcher *d, Channel *c, const ItemSpan *span
         return is_in ? 0 : channel_open(d, c, span);
 }
 
-/* Where entries go: channels of one order and group. */
+/* A destination of entries: channels of one order and group. */
 typedef struct Way {
         StreamOrder order;
         uint32_t group;
@@ -76,7 +78,10 @@ static inline bool dispatcher_has_named(Dispatcher *d, const Way *way, uint32_t 
         return !(bits & ~task_table_described(&d->tasks[way->order], way->group, tid));
 }
 
-/* How many of these n entries go where the first one goes, and lie behind it: whoever did them, if that was said already. */
+/*
+ * The number of these n entries, beginning with the first, that are adjacent and go to the same channels. It ends before an entry
+ * whose task has to be described first.
+ */
 static size_t run_length(Dispatcher *d, const Way *way, const BatchEntry *first, size_t n) {
         const uint64_t bits = way->bits;
         uint64_t wanted = first->mask & bits;
@@ -106,7 +111,7 @@ static int dispatcher_apply_note(Dispatcher *d, unsigned noted, const Batch *b, 
         return r;
 }
 
-/* Entries that go one way, the first of these n and those behind it. How many they were. */
+/* Appends the first run of these n entries. Stores how many entries it had. */
 static int dispatcher_append_run(Dispatcher *d, const Way *way, const Batch *b, const BatchEntry *e, size_t n, size_t *ret_n) {
         Channel *const *by_bit = d->groups[way->order][way->group].by_bit;
         uint64_t wanted = e->mask & way->bits;
@@ -123,7 +128,7 @@ static int dispatcher_append_run(Dispatcher *d, const Way *way, const Batch *b, 
         return r;
 }
 
-/* Entries of the way's group. */
+/* Appends entries of one group. */
 static int dispatcher_append_group(Dispatcher *d, const Way *way, unsigned noted, const Batch *b, const BatchEntry *e, size_t n) {
         const BatchEntry *end = e + n;
         const uint64_t bits = way->bits;
@@ -139,7 +144,7 @@ static int dispatcher_append_group(Dispatcher *d, const Way *way, unsigned noted
                 if (e == end)
                         break;
                 if (e->mask & bits) {
-                        cursor_set_clear(&cursors, e->mask & bits); /* those of other channels stay as they are */
+                        cursor_set_clear(&cursors, e->mask & bits); /* cursors of other channels stay valid */
                         r = dispatcher_append_run(d, way, b, e, (size_t)(end - e), &n_run);
                 } else if (e->event == BATCH_MARKER)
                         r = dispatcher_apply_note(d, noted, b, e);

@@ -4,16 +4,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
-DispatcherAsk *dispatcher_ask_new(DispatcherCommand *mail) {
+DispatcherAsk *dispatcher_ask_new(DispatcherCommand *command) {
         DispatcherAsk *ask = calloc(1, sizeof(*ask));
 
         if (!ask)
                 return NULL;
         sem_init(&ask->done, 0, 0);
         atomic_init(&ask->state, ASK_AWAITED);
-        mail->ask = ask;
-        mail->report = &ask->report;
-        mail->done = &ask->done;
+        command->ask = ask;
+        command->report = &ask->report;
+        command->done = &ask->done;
         return ask;
 }
 
@@ -26,7 +26,7 @@ void dispatcher_ask_free(DispatcherAsk *ask) {
 bool dispatcher_ask_leave(DispatcherAsk *ask) {
         if (atomic_exchange_explicit(&ask->state, ASK_LEFT, memory_order_acq_rel) != ASK_ANSWERED)
                 return true;
-        while (sem_wait(&ask->done) < 0) /* it is being posted */
+        while (sem_wait(&ask->done) < 0) /* restarted after a signal: the dispatcher is about to post it */
                 assert(errno == EINTR);
         dispatcher_ask_free(ask);
         return false;
@@ -41,15 +41,15 @@ bool dispatcher_ask_answer(DispatcherAsk *ask) {
         return true;
 }
 
-void dispatcher_mail_free(DispatcherCommand *mail) {
-        if (!mail)
+void dispatcher_command_free(DispatcherCommand *command) {
+        if (!command)
                 return;
-        subscriber_free(mail->subscriber);
-        task_scan_free(mail->scan);
-        if (mail->ask)
-                (void)dispatcher_ask_answer(mail->ask); /* at the end: main has left */
-        free(mail->bytes);
-        free(mail);
+        subscriber_free(command->subscriber);
+        task_scan_free(command->scan);
+        if (command->ask)
+                (void)dispatcher_ask_answer(command->ask); /* when the dispatcher ends: main no longer waits for the answer */
+        free(command->bytes);
+        free(command);
 }
 
 void dispatcher_report_deinit(DispatcherReport *r) {

@@ -1,6 +1,6 @@
 /*
- * What main asks the dispatcher and waits for, but not for ever. Whoever is the last to have something to do with it frees it:
- * main when it has the answer, or the dispatcher when it answers and main has left.
+ * A request of main to the dispatcher for which main waits, but not without a limit. The last thread to use it frees it: main
+ * when it has the answer, or the dispatcher when it answers after main has left.
  */
 #pragma once
 
@@ -12,17 +12,17 @@ typedef enum AskState {
         ASK_LEFT,     /* the dispatcher does */
 } AskState;
 
-/* What main waits for, as long as it has patience. */
+/* What main waits for. */
 struct DispatcherAsk {
         sem_t done;
         DispatcherReport report;
-        _Atomic(unsigned) state; /* AskState; acquired and released by who changes it */
+        _Atomic(unsigned) state; /* AskState; changed with acquire and release order */
 };
 
-/* Of the mail, which gets both. NULL: no memory. */
-DispatcherAsk *dispatcher_ask_new(DispatcherCommand *mail);
-void dispatcher_ask_free(DispatcherAsk *ask); /* main, behind `done` */
-/* Main, which waits no longer. False: it was answered just now. Gone in both cases. */
+/* The ask of a command, which gets its `done` and `report`. NULL: no memory. */
+DispatcherAsk *dispatcher_ask_new(DispatcherCommand *command);
+void dispatcher_ask_free(DispatcherAsk *ask); /* main, after `done` was posted */
+/* Main, which does not wait any longer. False: it was answered just now. It must not be used afterwards in either case. */
 bool dispatcher_ask_leave(DispatcherAsk *ask);
 /* The dispatcher. False: main has left. */
 bool dispatcher_ask_answer(DispatcherAsk *ask);

@@ -1,4 +1,7 @@
-/* What channels and batch pipes say of themselves: whose masks are meant, how far all CPUs are, what waits in the merge. */
+/*
+ * State of channels and batch pipes: which bits of a batch's masks are valid, the lowest watermark of all CPUs, and the entries
+ * in the merge.
+ */
 #include "daemon/dispatcher/cycle.h"
 
 uint64_t dispatcher_find_live_bits(Dispatcher *d, StreamOrder order, uint32_t group, uint64_t generation) {
@@ -30,7 +33,7 @@ static void channel_begin_count(Channel *c) {
                 s->foreign = 0;
 }
 
-/* An entry. Where streams begin or end, it may be that of others only. */
+/* Counts an entry that is in the merge. While streams begin or end, it may be for only some of the channel's subscribers. */
 static inline void channel_count(const Dispatcher *d, Channel *c, const Batch *b) {
         if (b->generation < c->since)
                 return;

@@ -1,7 +1,7 @@
 /*
- * The ends of streams, and what the dispatcher knows for the ledger. A closing stream goes on until the merge has
- * released everything up to the cut at which it ends, and at which its closing ledger was taken; then its last packet says
- * how the numbers stand, its own row included.
+ * Ends streams, and reports what the dispatcher contributes to the ledger. A closing stream continues until the merge has
+ * released everything up to the cut at which the stream ends. Its closing ledger was taken at this cut. The last packet then
+ * contains that ledger, completed by the subscriber's own row.
  */
 #include "daemon/dispatcher/cycle.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* in_merge: entries that wait there for it. */
+/* in_merge: entries for this subscriber that are still in the merge. */
 static void subscriber_row(const Subscriber *s, uint64_t in_merge, SubscriberRow *ret) {
         *ret = (SubscriberRow){ .id = s->id, .matched = s->matched - s->filtered, .sent = s->outbox.sent_items,
                                 .queued = s->outbox.queued_items + in_merge, .late = s->late, .order = s->order };
@@ -35,27 +35,27 @@ int dispatcher_report(Dispatcher *d, uint64_t cut, DispatcherReport *report) {
         return 0;
 }
 
-static int subscriber_close(Dispatcher *d, Subscriber *s, const DispatcherCommand *mail) {
+static int subscriber_close(Dispatcher *d, Subscriber *s, const DispatcherCommand *command) {
         if (s->closing)
                 return 0;
-        s->closing_ledger = malloc(mail->n_bytes ? mail->n_bytes : 1);
+        s->closing_ledger = malloc(command->n_bytes ? command->n_bytes : 1);
         if (!s->closing_ledger)
                 return error_origin(-ENOMEM);
-        memcpy(s->closing_ledger, mail->bytes, mail->n_bytes);
-        s->n_closing_ledger = mail->n_bytes;
+        memcpy(s->closing_ledger, command->bytes, command->n_bytes);
+        s->n_closing_ledger = command->n_bytes;
         s->closing = true;
-        s->close_at = mail->at;
-        s->close_reason = mail->reason;
+        s->close_at = command->at;
+        s->close_reason = command->reason;
         d->n_closing++;
         return 0;
 }
 
-int dispatcher_close(Dispatcher *d, const DispatcherCommand *mail) {
+int dispatcher_close(Dispatcher *d, const DispatcherCommand *command) {
         for (Channel *c = d->channels; c; c = c->next)
                 for (Subscriber *s = c->subscribers; s; s = s->next)
-                        if (s->id == mail->id)
-                                return subscriber_close(d, s, mail);
-        return 0; /* it is gone */
+                        if (s->id == command->id)
+                                return subscriber_close(d, s, command);
+        return 0; /* the subscriber is freed */
 }
 
 int dispatcher_close_all(Dispatcher *d) {
@@ -64,7 +64,9 @@ int dispatcher_close_all(Dispatcher *d) {
         d->is_closing_all = true;
         for (Channel *c = d->channels; c; c = c->next)
                 for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
-                        next = s->next; /* it may be gone */
+                        next = s->next; /* subscriber_drop() may free it */
+                        if (s->ring && s->ring->pool)
+                                s->ring->pool->outlives = true;
                         if (s->is_draining)
                                 r = subscriber_send(d, s);
                 }
@@ -93,7 +95,7 @@ void subscriber_row_fill(const SubscriberRow *from, Perfd__V1__SubscriberLedger 
         ret->order = (char *)orders[from->order];
 }
 
-/* The closing ledger with the subscriber's own row, which nobody can know before everything else is in its outbox. */
+/* The closing ledger with the subscriber's own row, which is final only when everything else is in its outbox. */
 static Packet *subscriber_last_packet(const Subscriber *s) {
         Perfd__V1__Ledger *ledger = perfd__v1__ledger__unpack(NULL, s->n_closing_ledger, s->closing_ledger);
         Perfd__V1__SubscriberLedger row = PERFD__V1__SUBSCRIBER_LEDGER__INIT, *rows[] = { &row };
@@ -109,7 +111,8 @@ static Packet *subscriber_last_packet(const Subscriber *s) {
                 return NULL;
         subscriber_row(s, 0, &numbers);
         subscriber_row_fill(&numbers, &row, counts, dropped);
-        row.sent += s->outbox.queued_items; /* they leave before this packet does, or it never does */
+        /* they precede this packet in the outbox: if they are not sent, this packet is not sent either */
+        row.sent += s->outbox.queued_items;
         row.queued -= s->outbox.queued_items;
         ledger->n_subscribers = 1;
         ledger->subscribers = rows;
@@ -130,7 +133,7 @@ static Packet *subscriber_last_packet(const Subscriber *s) {
         return p;
 }
 
-/* What of its own has to go for the last packet goes before that is written, because it says how much went. */
+/* Makes room for the last packet before it is written, because it contains the number of packets that were dropped. */
 static int subscriber_make_last_packet(Dispatcher *d, Subscriber *s, Packet **ret) {
         uint64_t dropped;
 
@@ -168,19 +171,20 @@ static int subscriber_end(Dispatcher *d, Subscriber *s) {
         free(TAKE_PTR(s->closing_ledger));
         subscriber_forget_edges(d, s);
         s->ended = true;
+        channel_choose_pool(s->channel);
         d->n_closing--;
         return subscriber_send(d, s);
 }
 
-/* Removals of its events before the end are told before the end. */
+/* Removals of events that happened before the stream ended are sent before its last packet. */
 static bool waits_for_removal(const Dispatcher *d, const Subscriber *s) {
-        for (const DispatcherCommand *mail = d->removals.first; mail && mail->at <= s->close_at; mail = mail->next)
-                if (mail->number == s->number)
+        for (const DispatcherCommand *command = d->removals.first; command && command->at <= s->close_at; command = command->next)
+                if (command->number == s->number)
                         return true;
         return false;
 }
 
-/* Whether something of before its end, be it of others, is still in the merge. */
+/* True if the merge still has an entry from before the stream's end, for this or another subscriber. */
 static bool is_in_merge(const Dispatcher *d, const Subscriber *s) {
         for (size_t i = 0; i < d->merge.n; i++)
                 if (d->merge.batches[i]->cut < s->until)
@@ -188,7 +192,10 @@ static bool is_in_merge(const Dispatcher *d, const Subscriber *s) {
         return false;
 }
 
-/* What others have there may have a time that is still to come. */
+/*
+ * False while the stream has entries in the merge. Entries of other subscribers may have a time in the future, and are not waited
+ * for.
+ */
 static bool is_at_end(Dispatcher *d, const Subscriber *s) {
         if (s->order == STREAM_BY_CPU)
                 return true;
@@ -202,7 +209,10 @@ static bool is_at_end(Dispatcher *d, const Subscriber *s) {
         return s->channel->pending == s->foreign;
 }
 
-/* After a flush: nothing of theirs is in an open packet. What was before the cut has been taken: CLOSE follows that. */
+/*
+ * Called after a flush, when no open packet has items of these streams. CLOSE is executed after all batches from before the cut
+ * have been taken.
+ */
 int dispatcher_end_closing(Dispatcher *d) {
         int r = 0;
 

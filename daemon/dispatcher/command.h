@@ -1,4 +1,4 @@
-/* What main and the dispatcher say to each other: commands, notices, reports. */
+/* What main and the dispatcher send each other: commands, notices, reports. */
 #pragma once
 
 #include <semaphore.h>
@@ -11,25 +11,27 @@
 #include "proto/perfd.pb-c.h"
 
 /*
- * The first four come before every batch that was pushed after they were posted, the others follow everything that was
+ * The first four are executed before any batch that was pushed after they were posted; the others after everything that was
  * pushed before they were posted.
  */
 typedef enum DispatcherCommandKind {
-        DISPATCHER_SUBSCRIBE, /* subscriber: held, so that it collects but hears nothing yet */
+        DISPATCHER_SUBSCRIBE, /* a new subscriber: held, so that it collects items, but nothing is sent yet */
         DISPATCHER_DESCRIBE,  /* bytes: fields of perfd.v1.Packet for the subscribers of `number` */
-        DISPATCHER_LEARN,     /* scan: the tasks that are there */
+        DISPATCHER_LEARN,     /* scan: the tasks that exist */
         DISPATCHER_CUT,       /* the subscriber `id` (0: all) ends at `cut`, which is about to be taken */
-        DISPATCHER_BEGIN,     /* the subscriber `id` hears: the readers know what it wants */
-        DISPATCHER_REMOVED,   /* as DESCRIBE, for when everything older than `at` was released */
+        DISPATCHER_BEGIN,     /* the subscriber `id` begins at `cut`: readers use its subscription */
+        DISPATCHER_REMOVED,   /* as DESCRIBE, when everything older than `at` has been released */
         DISPATCHER_REPORT,    /* fills *report, posts done */
-        DISPATCHER_SHED,      /* queues hold more than they may by now */
-        DISPATCHER_CLOSE,     /* the subscriber `id`, behind CUT, with reason, closing ledger in bytes, `at` */
-        DISPATCHER_CLOSE_ALL, /* nobody is waited for any more, but for the last packets of those that are closed */
-        DISPATCHER_PIPE_ON,   /* the CPU `slot` has a reader, and nothing of it is older than `at`; posts done */
+        DISPATCHER_SHED,      /* limits of queues were lowered */
+        /* the subscriber `id`, after CUT, ends with this reason and the closing ledger in bytes, taken `at` */
+        DISPATCHER_CLOSE,
+        /* no subscriber is waited for any more, except for sending the last packets of those that are closing */
+        DISPATCHER_CLOSE_ALL,
+        DISPATCHER_PIPE_ON,   /* the CPU `slot` has a reader, of which nothing is older than `at`; posts done */
         DISPATCHER_PIPE_OFF,  /* its reader has ended; posts done */
-        DISPATCHER_PIPE_STALLED, /* its reader does not answer: what it pushes is taken, but not waited for, and it misses cuts */
-        DISPATCHER_PIPE_CUT,  /* it is on again, and what comes from it is behind the last cut */
-        DISPATCHER_SPEAK,     /* nothing, but that it answers; posts done */
+        DISPATCHER_PIPE_STALLED, /* its reader does not respond: what it pushes is taken, but not waited for, and it misses cuts */
+        DISPATCHER_PIPE_CUT,  /* its reader responds again, and what it pushes is behind the last cut */
+        DISPATCHER_PING,     /* does nothing; posts done, to show that the dispatcher responds */
         DISPATCHER_QUIT,      /* the thread ends */
 } DispatcherCommandKind;
 
@@ -41,56 +43,56 @@ typedef struct DispatcherCommand {
         TaskScan *scan; /* moves */
         uint32_t number;
         uint64_t id;
-        uint8_t *bytes; /* malloc, moves */
+        uint8_t *bytes; /* malloc; moves */
         size_t n_bytes;
         const char *reason; /* static */
         nsec_t at;
-        uint64_t cut; /* DESCRIBE, REMOVED: the last one, for those who began there or before */
+        uint64_t cut; /* DESCRIBE, REMOVED: the last cut; for subscribers that began there or before */
         uint32_t slot;
-        struct DispatcherCommand *next; /* waiting */
+        struct DispatcherCommand *next; /* in a DispatcherCommandList */
         struct DispatcherReport *report;
         sem_t *done;
-        DispatcherAsk *ask; /* NULL, or where these two are: it is held by the mail */
+        DispatcherAsk *ask; /* NULL, or the ask that has `report` and `done`; the command holds it */
 } DispatcherCommand;
 
-/* Those that wait, in the order in which they came. */
-typedef struct DispatcherMails {
+/* Commands in the order in which they are to be executed. */
+typedef struct DispatcherCommandList {
         DispatcherCommand *first;
-        DispatcherCommand *last; /* while there are some */
-} DispatcherMails;
+        DispatcherCommand *last; /* undefined while the list is empty */
+} DispatcherCommandList;
 
-#define DISPATCHER_MAILS_NULL ((DispatcherMails){ .first = NULL })
+#define DISPATCHER_COMMAND_LIST_NULL ((DispatcherCommandList){ .first = NULL })
 
-static inline void dispatcher_mails_append(DispatcherMails *list, DispatcherCommand *mail) {
-        mail->next = NULL;
+static inline void dispatcher_commands_append(DispatcherCommandList *list, DispatcherCommand *command) {
+        command->next = NULL;
         if (list->first)
-                list->last->next = mail;
+                list->last->next = command;
         else
-                list->first = mail;
-        list->last = mail;
+                list->first = command;
+        list->last = command;
 }
 
-/* Behind those that are not later. */
-static inline void dispatcher_mails_insert(DispatcherMails *list, DispatcherCommand *mail) {
+/* Inserts behind those that are not later. */
+static inline void dispatcher_commands_insert(DispatcherCommandList *list, DispatcherCommand *command) {
         DispatcherCommand **p = &list->first;
 
-        if (!list->first || list->last->at <= mail->at) {
-                dispatcher_mails_append(list, mail);
+        if (!list->first || list->last->at <= command->at) {
+                dispatcher_commands_append(list, command);
                 return;
         }
-        while ((*p)->at <= mail->at)
+        while ((*p)->at <= command->at)
                 p = &(*p)->next;
-        mail->next = *p;
-        *p = mail;
+        command->next = *p;
+        *p = command;
 }
 
-/* NULL: there is none. */
-static inline DispatcherCommand *dispatcher_mails_pop(DispatcherMails *list) {
-        DispatcherCommand *mail = list->first;
+/* NULL: the list is empty. */
+static inline DispatcherCommand *dispatcher_commands_pop(DispatcherCommandList *list) {
+        DispatcherCommand *command = list->first;
 
-        if (mail)
-                list->first = mail->next;
-        return mail;
+        if (command)
+                list->first = command->next;
+        return command;
 }
 
 typedef struct SubscriberRow {
@@ -100,16 +102,16 @@ typedef struct SubscriberRow {
         bool balanced;
 } SubscriberRow;
 
-/* Samples that came too late for every stream that wanted them, each once. */
+/* Samples that were too late for every stream that selected them, each counted once. */
 typedef struct LateRow {
         uint32_t event, slot;
         uint64_t count;
-        uint64_t before_cut; /* of these, who came to the reader before this cut: */
-        uint64_t cut;        /* the last one that any of them came behind */
-        bool is_open;        /* the last one may still turn out to have been sent, if more items of it come */
+        uint64_t before_cut; /* of `count`, those that the reader read before this cut: */
+        uint64_t cut;        /* the last cut that precedes any of them */
+        bool is_open;        /* the last sample may still be found to have been sent, if more items of it follow */
 } LateRow;
 
-/* One of rows that are in the order of event and slot, as those of a report; NULL: there is none. */
+/* The row of an event and slot in rows that are sorted by these, as in a report; NULL: there is none. */
 LateRow *late_rows_find(LateRow *rows, size_t n, uint32_t event, uint32_t slot);
 
 typedef struct DispatcherReport {
@@ -121,19 +123,20 @@ typedef struct DispatcherReport {
 
 void dispatcher_report_deinit(DispatcherReport *r);
 
-/* A row as its message, which borrows the row, `counts` and `dropped` (N_SUBSCRIBER_DROPS each). */
+/* Fills the message of a row, which borrows the row, `counts` and `dropped` (N_SUBSCRIBER_DROPS each). */
 void subscriber_row_fill(const SubscriberRow *from, Perfd__V1__SubscriberLedger *ret, Perfd__V1__Count *counts,
                          Perfd__V1__Count **dropped);
-#define N_SUBSCRIBER_DROPS (_GAP_REASON_MAX + 1) /* reasons: those of gaps, late */
+#define N_SUBSCRIBER_DROPS (_GAP_REASON_MAX + 1) /* reasons: those of gaps, and late */
 
-/* To main. */
+/* Notices to main. */
 typedef enum DispatcherNoticeKind {
-        DISPATCHER_WANTS_CLOSE, /* for `reason`: main is to post CLOSE with the closing ledger */
-        DISPATCHER_GONE,        /* the subscriber is no more */
-        DISPATCHER_QUEUES_GREW, /* of all; none is on its way while queues_told says so */
-        DISPATCHER_PIPE_SILENT, /* `slot`, which was asked `at`, does not answer; once for each time that it is asked, one at a time */
-        DISPATCHER_ANSWERS,     /* what main has asked and did not wait for */
-        DISPATCHER_HAS_ROOM,    /* for mails: main has some that it could not post */
+        DISPATCHER_WANTS_CLOSE, /* with `reason`: main is to post CLOSE with the closing ledger */
+        DISPATCHER_GONE,        /* the subscriber has been freed */
+        DISPATCHER_QUEUES_GREW, /* all queues together; at most one is pending, as queues_told says */
+        /* `slot`, which was asked at `at`, does not respond; at most one for each time that it is asked, and one pending in all */
+        DISPATCHER_PIPE_SILENT,
+        DISPATCHER_ANSWERS,     /* an ask for which main no longer waits was answered */
+        DISPATCHER_HAS_ROOM,    /* the mailbox has room for commands that main could not post */
 } DispatcherNoticeKind;
 
 typedef struct DispatcherNotice {

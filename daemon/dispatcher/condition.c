@@ -1,11 +1,11 @@
 /*
- * Conditions that ask for the process. A reader cannot answer them: exec, fork and moves between cgroups are in the rings of
- * whatever CPU they happened on, and a process may fire on another one a microsecond later. Here, where an item is about to go
- * into a stream, the notes of all CPUs that are older than it have been applied, in the order of time; so a condition sees what
- * the stream itself says of the item's task, and the two cannot disagree.
+ * Evaluates conditions on the process of a sample (exe, uid, cgroup, container, unit). A reader cannot: the exec, fork or cgroup
+ * move that determines them may be in the ring buffer of another CPU. When the dispatcher appends an item to a stream, it has
+ * applied all older notes of all CPUs, in the order of time. So a condition is evaluated with the same task data that the stream
+ * itself describes.
  *
- * What is kept from a subscription is taken out of the entry's mask: from then on all is as if a reader had not matched it. The
- * bits of a conditional subscription are of one order only, so nobody else asks for them.
+ * If a condition is false, the subscription's bit is removed from the entry's mask; from then on the entry is handled as if the
+ * reader had not matched it. A conditional subscription has a bit in one order only, so this affects no other stream.
  */
 #include "daemon/dispatcher/cycle.h"
 
@@ -14,7 +14,7 @@ static void channel_keep_from(const Channel *c, const Batch *b) {
                 s->filtered += subscriber_gets(s, b->cut);
 }
 
-/* The batch is the dispatcher's own. */
+/* Removes bits of an entry's mask. Only the dispatcher uses the batch now. */
 static void entry_clear(const Batch *b, const BatchEntry *e, uint64_t bits) {
         b->entries[e - b->entries].mask &= ~bits;
 }
@@ -22,7 +22,7 @@ static void entry_clear(const Batch *b, const BatchEntry *e, uint64_t bits) {
 static int dispatcher_decide_entry(Dispatcher *d, StreamOrder order, const Batch *b, const BatchEntry *e) {
         const uint32_t group = entry_group(e);
         Task *task = task_table_find(&d->tasks[order], e->tid);
-        int r = dispatcher_confirm_cgroup(d, order, task);
+        int r = dispatcher_confirm(d, order, task);
         uint64_t bits = e->mask & dispatcher_live_bits(d, order, group, b->generation);
         size_t at = 0;
 
@@ -30,7 +30,7 @@ static int dispatcher_decide_entry(Dispatcher *d, StreamOrder order, const Batch
                 Channel *c = d->groups[order][group].by_bit[bit];
                 ConditionWord word = batch_find_word(b, e, (uint32_t)(group * BATCH_BITS + bit), &at);
 
-                if (!c->condition || process_condition_holds(c->condition, &word, task ? task->process : NULL))
+                if (!c->condition || process_condition_holds(c->condition, &word, task))
                         continue;
                 channel_keep_from(c, b);
                 entry_clear(b, e, 1ULL << bit);

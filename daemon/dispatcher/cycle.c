@@ -1,118 +1,120 @@
 /*
- * One cycle of the dispatcher: take batches, order them, release what is due, flush, and execute commands. The order of these steps
- * is what makes streams complete:
- * - The mailbox is read before each batch, so that what main posted before that batch was pushed (descriptors of events, above all)
+ * One cycle of the dispatcher: take batches, order them, release what is due, flush, and execute commands. The order of these
+ * steps guarantees that streams are complete:
+ * - The mailbox is read before each batch, so that what main posted before the batch was pushed, such as descriptors of events,
  *   is known when the batch is used.
- * - A command that has to follow what was pushed before it (a ledger, an end) is executed after the queues were emptied once more.
- *   One that is read in the middle of a cycle is executed in the next one.
+ * - A command that applies to everything pushed before it (a ledger, an end of a stream) is executed after the queues were
+ *   emptied once more. If it is read in the middle of a cycle, it is executed in the next one.
  *
  * Cycles are run by the dispatcher's thread, or by a reader while that thread sleeps (reader/dispatch.c). Dispatching.lock
- * makes them one at a time.
+ * serializes them.
  */
 #include "daemon/dispatcher/ask.h"
 #include "daemon/dispatcher/cycle.h"
 
 #define BATCHES_PER_CYCLE 64
-#define TOLD_TICK_MIN NSEC_PER_MSEC /* to sleep until one is not exact enough for shorter ones, which are rung for */
+/* ns: shorter ticks are too short to sleep until them, so subscribers are woken through the socket */
+#define TOLD_TICK_MIN NSEC_PER_MSEC
 
-static int dispatcher_say_room(Dispatcher *d) {
-        atomic_thread_fence(memory_order_seq_cst); /* the other side: dispatcher_post_rest(), which stores it and looks for room */
+static int dispatcher_notify_room(Dispatcher *d) {
+        /* pairs with dispatcher_post_rest(), which sets the flag and then tries to post */
+        atomic_thread_fence(memory_order_seq_cst);
         if (!atomic_load_explicit(&d->wants_room, memory_order_relaxed))
                 return 0;
-        atomic_store_explicit(&d->wants_room, false, memory_order_relaxed); /* main sets it when it has heard */
-        return dispatcher_say(d, DISPATCHER_HAS_ROOM, NULL, NULL);
+        atomic_store_explicit(&d->wants_room, false, memory_order_relaxed); /* main sets it again after the notice */
+        return dispatcher_notify(d, DISPATCHER_HAS_ROOM, NULL, NULL);
 }
 
-/* Who waits for it goes on, or has left. */
-static int dispatcher_answer(Dispatcher *d, DispatcherCommand *mail) {
-        DispatcherAsk *ask = mail->ask;
+/* Posts `done`; or, if main no longer waits, notifies it. */
+static int dispatcher_answer(Dispatcher *d, DispatcherCommand *command) {
+        DispatcherAsk *ask = command->ask;
 
         if (!ask) {
-                sem_post(mail->done);
+                sem_post(command->done);
                 return 0;
         }
-        mail->ask = NULL;
-        return dispatcher_ask_answer(ask) ? 0 : dispatcher_say(d, DISPATCHER_ANSWERS, NULL, NULL);
+        command->ask = NULL;
+        return dispatcher_ask_answer(ask) ? 0 : dispatcher_notify(d, DISPATCHER_ANSWERS, NULL, NULL);
 }
 
 /*
- * A stalled reader may go on at any time, and can then need more batches than it has before it answers: what it pushes is taken
- * all the same, or it would wait for its batches, and main for its answer, for ever.
+ * A stalled reader may continue at any time, and may then need more batches than it has before it can respond. So what it pushes
+ * is still taken. Otherwise it would wait for its batches for ever, and main for its response.
  */
 static void dispatcher_leave_pipe(Dispatcher *d, uint32_t slot, bool is_stalled) {
         d->live[slot] = d->live[slot] && is_stalled;
-        hearing_answered(&d->progress[slot]);
+        pipe_progress_answered(&d->progress[slot]);
         d->watermarks[slot] = DISPATCHER_NOT_WAITED_FOR;
         dispatcher_set_behind(d, slot, is_stalled);
 }
 
-/* The mail is used up. */
-static int dispatcher_execute(Dispatcher *d, DispatcherCommand *mail) {
+/* Executes a command and frees it. */
+static int dispatcher_execute(Dispatcher *d, DispatcherCommand *command) {
         int r = 0;
 
-        switch (mail->kind) {
+        switch (command->kind) {
         case DISPATCHER_SUBSCRIBE:
-                r = dispatcher_subscribe(d, mail->subscriber);
-                mail->subscriber = NULL;
+                r = dispatcher_subscribe(d, command->subscriber);
+                command->subscriber = NULL;
                 break;
         case DISPATCHER_BEGIN:
-                r = dispatcher_begin(d, mail->id);
+                r = dispatcher_begin(d, command->id);
                 break;
         case DISPATCHER_DESCRIBE:
-                r = dispatcher_describe(d, mail);
+                r = dispatcher_describe(d, command);
                 break;
         case DISPATCHER_LEARN:
-                r = dispatcher_learn(d, mail->scan);
+                r = dispatcher_learn(d, command->scan);
                 break;
         case DISPATCHER_CUT:
-                dispatcher_cut(d, mail->id, mail->cut);
+                dispatcher_cut(d, command->id, command->cut);
                 break;
         case DISPATCHER_REMOVED:
-                dispatcher_mails_insert(&d->removals, mail);
-                return 0; /* it stays until its time */
+                dispatcher_commands_insert(&d->removals, command);
+                return 0; /* kept until its time */
         case DISPATCHER_REPORT:
-                r = dispatcher_report(d, mail->cut, mail->report);
-                r = r < 0 ? r : dispatcher_answer(d, mail);
+                r = dispatcher_report(d, command->cut, command->report);
+                r = r < 0 ? r : dispatcher_answer(d, command);
                 break;
         case DISPATCHER_SHED:
                 r = dispatcher_shed(d);
                 break;
         case DISPATCHER_CLOSE:
-                r = dispatcher_close(d, mail);
+                r = dispatcher_close(d, command);
                 break;
         case DISPATCHER_CLOSE_ALL:
                 r = dispatcher_close_all(d);
                 break;
         case DISPATCHER_PIPE_ON:
-                d->live[mail->slot] = true;
-                d->watermarks[mail->slot] = mail->at;
-                r = dispatcher_answer(d, mail);
+                d->live[command->slot] = true;
+                d->watermarks[command->slot] = command->at;
+                r = dispatcher_answer(d, command);
                 break;
-        case DISPATCHER_PIPE_OFF: /* all that it pushed has been taken */
-                dispatcher_leave_pipe(d, mail->slot, false);
-                r = dispatcher_answer(d, mail);
+        case DISPATCHER_PIPE_OFF: /* everything that it pushed has been taken */
+                dispatcher_leave_pipe(d, command->slot, false);
+                r = dispatcher_answer(d, command);
                 break;
         case DISPATCHER_PIPE_STALLED:
-                dispatcher_leave_pipe(d, mail->slot, true);
+                dispatcher_leave_pipe(d, command->slot, true);
                 break;
-        case DISPATCHER_PIPE_CUT: /* all that it pushed before has been taken */
-                dispatcher_set_behind(d, mail->slot, false);
+        case DISPATCHER_PIPE_CUT: /* everything that it pushed before has been taken */
+                dispatcher_set_behind(d, command->slot, false);
                 break;
-        case DISPATCHER_SPEAK:
-                r = dispatcher_answer(d, mail);
+        case DISPATCHER_PING:
+                r = dispatcher_answer(d, command);
                 break;
         case DISPATCHER_QUIT:
                 d->quit = true;
                 break;
         }
-        dispatcher_mail_free(mail);
+        dispatcher_command_free(command);
         return r;
 }
 
 static size_t dispatcher_pop(Dispatcher *d, Batch **batches, size_t max) {
         size_t n = 0, before;
 
-        do { /* in turns, so that one CPU cannot keep the others out */
+        do { /* one batch of each pipe in turn, so that one CPU cannot delay the others */
                 before = n;
                 for (uint32_t i = 0; i < d->n_pipes && n < max; i++) {
                         Batch *b = d->live[i] ? queue_pop(d->pipes[i].full) : NULL;
@@ -124,35 +126,38 @@ static size_t dispatcher_pop(Dispatcher *d, Batch **batches, size_t max) {
         return n;
 }
 
-/* All that are there now: those that come first at once, the others are kept in the order in which they came. */
-static int dispatcher_read_mails(Dispatcher *d) {
-        size_t n = queue_count(&d->mailbox.mails);
+/* Reads all commands: executes those that precede batches at once, and keeps the others in order. */
+static int dispatcher_read_commands(Dispatcher *d) {
+        size_t n = queue_count(&d->mailbox.messages);
         bool any = n > 0;
         int r = 0;
 
         for (; n > 0 && r >= 0; n--) {
-                DispatcherCommand *mail = mailbox_pop(&d->mailbox);
+                DispatcherCommand *command = mailbox_pop(&d->mailbox);
 
-                if (mail->kind >= DISPATCHER_BEGIN)
-                        dispatcher_mails_append(&d->following, mail);
+                if (command->kind >= DISPATCHER_BEGIN)
+                        dispatcher_commands_append(&d->commands, command);
                 else
-                        r = dispatcher_execute(d, mail);
+                        r = dispatcher_execute(d, command);
         }
-        return any && r >= 0 ? dispatcher_say_room(d) : r;
+        return any && r >= 0 ? dispatcher_notify_room(d) : r;
 }
 
-/* Before a batch: what main posted before that was pushed. Mails are followed when nothing is half done. */
+/*
+ * Called before each batch: what main posted before the batch was pushed is executed first. Not called in the middle of an
+ * operation.
+ */
 static int dispatcher_prepare(Dispatcher *d) {
         int r;
 
-        if (queue_is_empty(&d->mailbox.mails))
+        if (queue_is_empty(&d->mailbox.messages))
                 return 0;
         r = dispatcher_flush(d);
-        return r < 0 ? r : dispatcher_read_mails(d);
+        return r < 0 ? r : dispatcher_read_commands(d);
 }
 
 static int dispatcher_take_batches(Dispatcher *d, Batch **batches, size_t n) {
-        int r = 0;
+        int r = n > 0 ? dispatcher_hear_uids(d) : 0;
 
         for (size_t i = 0; i < n; i++) {
                 int prepared = r < 0 ? r : dispatcher_prepare(d), taken = dispatcher_take_batch(d, batches[i]);
@@ -178,12 +183,29 @@ int dispatcher_empty_queues(Dispatcher *d) {
         return r;
 }
 
+/* Publishes the shortest tick of all readers, for those that report at each tick, and returns it. */
+static nsec_t dispatcher_find_tick(Dispatcher *d) {
+        const nsec_t before = atomic_load_explicit(&d->dispatching.tick, memory_order_relaxed);
+        nsec_t least = UINT64_MAX;
+
+        for (uint32_t i = 0; i < d->n_pipes; i++) {
+                const bool has_tick = d->live[i] && d->pipes[i].tick;
+                nsec_t tick = has_tick ? atomic_load_explicit(d->pipes[i].tick, memory_order_relaxed) : UINT64_MAX;
+
+                least = tick < least ? tick : least;
+        }
+        if (least == UINT64_MAX || least == before)
+                return before;
+        atomic_store_explicit(&d->dispatching.tick, least, memory_order_relaxed);
+        return least;
+}
+
 static void dispatcher_begin_cycle(Dispatcher *d) {
-        nsec_t tick = atomic_load_explicit(&d->tick, memory_order_relaxed), now;
+        nsec_t tick = dispatcher_find_tick(d), now;
 
         d->in_cycle = true;
-        d->tick_told = (SharedTick){ .is_due = true }; /* nobody can wait */
-        if (tick < TOLD_TICK_MIN)
+        d->tick_told = (SharedTick){ .is_due = true }; /* no subscriber may delay its wakeup */
+        if (tick < TOLD_TICK_MIN || tick > d->told_tick_max)
                 return;
         now = clock_now(CLOCK_MONOTONIC);
         d->tick_told = (SharedTick){ .next = now - now % tick + tick, .length = tick };
@@ -191,20 +213,20 @@ static void dispatcher_begin_cycle(Dispatcher *d) {
 
 int dispatcher_run_cycle(Dispatcher *d, bool is_assist) {
         Batch *batches[BATCHES_PER_CYCLE];
-        DispatcherMails following;
-        DispatcherCommand *mail;
+        DispatcherCommandList commands;
+        DispatcherCommand *command;
         size_t n_batches;
         bool was_told;
         int r;
 
         dispatcher_begin_cycle(d);
         n_batches = dispatcher_pop(d, batches, BATCHES_PER_CYCLE);
-        r = dispatcher_read_mails(d);
-        following = d->following;
-        d->following = DISPATCHER_MAILS_NULL;
+        r = dispatcher_read_commands(d);
+        commands = d->commands;
+        d->commands = DISPATCHER_COMMAND_LIST_NULL;
         if (r >= 0)
                 r = dispatcher_take_batches(d, batches, n_batches);
-        if (r >= 0 && following.first)
+        if (r >= 0 && commands.first)
                 r = dispatcher_empty_queues(d);
         if (!is_assist)
                 dispatcher_look_here(d);
@@ -212,19 +234,19 @@ int dispatcher_run_cycle(Dispatcher *d, bool is_assist) {
         if (r >= 0)
                 r = dispatcher_release(d);
         if (r >= 0)
-                r = dispatcher_flush(d); /* what a report counts is in the merge or in an outbox, not between them */
+                r = dispatcher_flush(d); /* a report counts what is in the merge or in an outbox; nothing is in between now */
         if (r >= 0)
                 r = dispatcher_prune_tasks(d);
-        was_told = following.first;
-        while ((mail = dispatcher_mails_pop(&following)))
+        was_told = commands.first;
+        while ((command = dispatcher_commands_pop(&commands)))
                 if (r >= 0)
-                        r = dispatcher_execute(d, mail);
+                        r = dispatcher_execute(d, command);
                 else
-                        dispatcher_mail_free(mail);
+                        dispatcher_command_free(command);
         if (was_told) {
-                dispatcher_look_around(d); /* for what waits since then, */
+                dispatcher_look_around(d); /* for items that have arrived since, */
                 if (r >= 0)
-                        r = dispatcher_release(d); /* behind all that has to be before it */
+                        r = dispatcher_release(d); /* after everything that has to precede it */
                 if (r >= 0)
                         r = dispatcher_flush(d);
         }
@@ -238,12 +260,19 @@ int dispatcher_run_cycle(Dispatcher *d, bool is_assist) {
 }
 
 bool dispatcher_has_work(const Dispatcher *d) {
-        if (!queue_is_empty(&d->mailbox.mails) || d->following.first)
+        if (!queue_is_empty(&d->mailbox.messages) || d->commands.first)
                 return true;
         for (uint32_t i = 0; i < d->n_pipes; i++)
                 if (d->live[i] && !queue_is_empty(d->pipes[i].full))
                         return true;
         return false;
+}
+
+nsec_t dispatcher_next_cycle(Dispatcher *d) {
+        nsec_t asked = dispatcher_ask(d), dormant = dispatcher_look_for_dormant(d), wakeup = dispatcher_until_wakeup(d);
+        nsec_t earlier = asked < dormant ? asked : dormant;
+
+        return earlier < wakeup ? earlier : wakeup;
 }
 
 int dispatcher_assist(void *userdata, nsec_t *ret_wait) {
@@ -252,13 +281,13 @@ int dispatcher_assist(void *userdata, nsec_t *ret_wait) {
         int r;
 
         *ret_wait = UINT64_MAX;
-        if (!queue_is_empty(&d->mailbox.mails) || d->following.first)
-                return 0; /* by the dispatcher, which they wake */
+        if (!queue_is_empty(&d->mailbox.messages) || d->commands.first)
+                return 0; /* work for the dispatcher, which readers wake */
         thread_become(THREAD_DISPATCHER);
         d->here = d->n_pipes;
         r = dispatcher_run_cycle(d, true);
         if (r >= 0)
-                *ret_wait = dispatcher_has_work(d) ? 0 : dispatcher_ask(d);
+                *ret_wait = dispatcher_has_work(d) ? 0 : dispatcher_next_cycle(d);
         thread_become(before);
         return r;
 }

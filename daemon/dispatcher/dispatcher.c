@@ -1,6 +1,6 @@
 /*
- * The dispatcher's thread: what it sleeps on, and for how long. It holds Dispatching.lock except while it sleeps; readers may
- * run its cycles then (dispatcher/cycle.c).
+ * The dispatcher's thread: what it polls, and its timeout. It holds Dispatching.lock except while it sleeps, when readers may run
+ * its cycles (dispatcher/cycle.c).
  */
 #include "daemon/dispatcher/ask.h"
 #include "daemon/dispatcher/cycle.h"
@@ -13,15 +13,15 @@
 #include "daemon/base/log.h"
 
 #define EVENTS_PER_CYCLE 64
-#define MAILS 4096
-#define POST_MOST NSEC_PER_SEC /* to wait until there is room for a mail */
-#define DISPATCHER_NICE -15 /* behind the readers: their rings are smaller than its queues */
+#define MAILBOX_SIZE 4096
+#define POST_MOST NSEC_PER_SEC /* the longest time that dispatcher_post() waits for room in the mailbox */
+#define DISPATCHER_NICE -15 /* a lower priority than that of readers, because ring buffers hold less than its queues */
 
 static int on_mailbox(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         Dispatcher *d = userdata;
 
         mailbox_quiet(&d->mailbox);
-        return 0; /* the next cycle reads the mails */
+        return 0; /* the next cycle reads the commands */
 }
 
 int dispatcher_init(Dispatcher *d, BatchPipe *pipes, uint32_t n_pipes, size_t max_subscribers) {
@@ -29,15 +29,19 @@ int dispatcher_init(Dispatcher *d, BatchPipe *pipes, uint32_t n_pipes, size_t ma
 
         d->pipes = pipes;
         d->n_pipes = n_pipes;
-        d->mailbox = d->words = MAILBOX_NULL;
+        d->mailbox = d->notices = MAILBOX_NULL;
         d->dispatching = DISPATCHING_NULL;
+        d->next_wakeup = UINT64_MAX;
+        atomic_init(&d->dispatching.tick, READER_TICK);
+        atomic_init(&d->dispatching.looks_at, UINT64_MAX);
+        d->told_tick_max = READER_TICK;
         d->dispatching.work = dispatcher_assist;
         d->dispatching.userdata = d;
-        d->dispatching.is_shared = d->n_cpus == 0; /* else it may run nowhere else */
+        d->dispatching.is_shared = d->n_cpus == 0; /* with configured CPUs, no reader may run its cycles */
         d->merge = MERGE_NULL;
-        queue_account_set_limit(&d->queues, SIZE_MAX); /* until main says otherwise */
-        if ((r = mailbox_init(&d->mailbox, MAILS)) < 0 ||
-            (r = mailbox_init(&d->words, 2 * max_subscribers + 6)) < 0 || (r = doorbell_init(&d->dispatching.bell)) < 0)
+        queue_account_set_limit(&d->queues, SIZE_MAX); /* main sets the limit later */
+        if ((r = mailbox_init(&d->mailbox, MAILBOX_SIZE)) < 0 ||
+            (r = mailbox_init(&d->notices, 2 * max_subscribers + 6)) < 0 || (r = doorbell_init(&d->dispatching.bell)) < 0)
                 return r;
         d->watermarks = calloc(d->n_pipes, sizeof(*d->watermarks));
         d->progress = calloc(d->n_pipes, sizeof(*d->progress));
@@ -63,7 +67,8 @@ void dispatcher_set_pipe(Dispatcher *d, uint32_t slot, bool live, bool waited_fo
 
 static void dispatcher_post_kept(Dispatcher *d) {
         while (d->unposted.first) {
-                DispatcherCommand *next = d->unposted.first->next; /* before it is the dispatcher's */
+                /* read before the post: afterwards the dispatcher may free the command */
+                DispatcherCommand *next = d->unposted.first->next;
 
                 if (!mailbox_post(&d->mailbox, d->unposted.first))
                         return;
@@ -77,34 +82,34 @@ void dispatcher_post_rest(Dispatcher *d) {
                 return;
         d->expects_room = true;
         atomic_store_explicit(&d->wants_room, true, memory_order_relaxed);
-        atomic_thread_fence(memory_order_seq_cst); /* the other side: dispatcher_say_room() */
+        atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in dispatcher_notify_room() */
         dispatcher_post_kept(d);
 }
 
 /*
- * A change of many events for many subscriptions is more than MAILS; the dispatcher waits for nobody, and so main may for it.
- * But not for ever: its thread may be stopped.
+ * A change of many events for many subscriptions can need more commands than the mailbox holds. The dispatcher never waits for
+ * main, so main can wait for it without a deadlock; but not without a limit, because the dispatcher's thread may be stopped.
  */
-void dispatcher_post(Dispatcher *d, DispatcherCommand *mail) {
+void dispatcher_post(Dispatcher *d, DispatcherCommand *command) {
         nsec_t began = 0;
 
         dispatcher_post_kept(d);
-        while (!d->unposted.first && !mailbox_post(&d->mailbox, mail)) {
+        while (!d->unposted.first && !mailbox_post(&d->mailbox, command)) {
                 if (began == 0)
                         began = clock_now(CLOCK_MONOTONIC);
                 if (clock_now(CLOCK_MONOTONIC) - began < POST_MOST) {
                         sched_yield();
                         continue;
                 }
-                dispatcher_mails_append(&d->unposted, mail);
+                dispatcher_commands_append(&d->unposted, command);
                 dispatcher_post_rest(d);
                 return;
         }
         if (d->unposted.first)
-                dispatcher_mails_append(&d->unposted, mail);
+                dispatcher_commands_append(&d->unposted, command);
 }
 
-/* Sockets and mails, which are rare. r: what sd_event_prepare() has said. */
+/* Handles sockets and commands. r: the result of sd_event_prepare(). */
 static int dispatcher_serve(Dispatcher *d, int r) {
         if (r == 0)
                 r = error_origin(sd_event_wait(d->event, 0));
@@ -117,14 +122,15 @@ static int dispatcher_serve(Dispatcher *d, int r) {
                         r = error_origin(sd_event_wait(d->event, 0));
         }
         if (r > 0)
-                r = error_origin(sd_event_dispatch(d->event)); /* sd-event wants what it has announced to be dispatched */
+                /* sd_event_dispatch(3) has to follow a prepare that found a source pending */
+                r = error_origin(sd_event_dispatch(d->event));
         return r < 0 ? r : 0;
 }
 
 /*
- * Until there is something for this thread; timeout: until there is, if nothing comes. True: sockets or mails. Readers may do
- * the work meanwhile, and then the last of them sees to what has to be done later. One that no longer can says so by the bell,
- * which is heard from the moment on at which it is armed: so whoever watches is looked for behind that.
+ * Sleeps until this thread has work, or until the timeout. True: a socket or the mailbox is ready. Readers may run cycles
+ * meanwhile; the last of them is responsible for work that becomes due later (the timer owner). A reader that releases the timer
+ * rings the doorbell. The owner is therefore checked after the doorbell is armed, so that no release is missed.
  */
 static bool dispatcher_wait(Dispatcher *d, nsec_t timeout) {
         Dispatching *shared = &d->dispatching;
@@ -135,7 +141,7 @@ static bool dispatcher_wait(Dispatcher *d, nsec_t timeout) {
         if (timeout == 0)
                 return doorbell_wait(&shared->bell, 0);
         do {
-                if (dispatcher_has_work(d) || !owner_lock_release(&shared->lock))
+                if (dispatcher_has_work(d) || dispatcher_has_new_dormant(d) || !owner_lock_release(&shared->lock))
                         return doorbell_wait(&shared->bell, 0);
                 is_ready = doorbell_wait(&shared->bell, timeout);
                 owner_lock_acquire(&shared->lock);
@@ -147,7 +153,7 @@ static bool dispatcher_wait(Dispatcher *d, nsec_t timeout) {
         return doorbell_wait(&shared->bell, 0);
 }
 
-/* Batches wake by the doorbell alone, past sd-event, which would make several system calls of it. */
+/* Polls the doorbell directly rather than through sd-event, which would need several system calls for each wakeup. */
 static int dispatcher_sleep(Dispatcher *d, nsec_t timeout) {
         int r = sd_event_get_state(d->event) == SD_EVENT_INITIAL ? error_origin(sd_event_prepare(d->event)) : 0;
         bool is_ready;
@@ -165,7 +171,7 @@ static int dispatcher_loop(Dispatcher *d) {
         while (r >= 0 && !d->quit) {
                 r = dispatcher_run_cycle(d, false);
                 if (r >= 0 && !d->quit)
-                        r = dispatcher_sleep(d, dispatcher_ask(d));
+                        r = dispatcher_sleep(d, dispatcher_next_cycle(d));
         }
         return r;
 }
@@ -202,8 +208,8 @@ bool dispatcher_join_within(Dispatcher *d, nsec_t most) {
 }
 
 void dispatcher_deinit(Dispatcher *d) {
-        DispatcherCommand *mail;
-        void *word;
+        DispatcherCommand *command;
+        void *notice;
 
         for (Channel *c = d->channels, *next; c; c = next) {
                 next = c->next;
@@ -216,20 +222,20 @@ void dispatcher_deinit(Dispatcher *d) {
                 process_condition_free(c->condition);
                 free(c);
         }
-        while (d->mailbox.mails.slots && (mail = mailbox_pop(&d->mailbox)))
-                dispatcher_mail_free(mail);
-        while (d->words.mails.slots && (word = mailbox_pop(&d->words)))
-                free(word);
-        while ((mail = dispatcher_mails_pop(&d->unposted)) || (mail = dispatcher_mails_pop(&d->following)) ||
-               (mail = dispatcher_mails_pop(&d->removals)))
-                dispatcher_mail_free(mail);
+        while (d->mailbox.messages.slots && (command = mailbox_pop(&d->mailbox)))
+                dispatcher_command_free(command);
+        while (d->notices.messages.slots && (notice = mailbox_pop(&d->notices)))
+                free(notice);
+        while ((command = dispatcher_commands_pop(&d->unposted)) || (command = dispatcher_commands_pop(&d->commands)) ||
+               (command = dispatcher_commands_pop(&d->removals)))
+                dispatcher_command_free(command);
         for (size_t i = 0; i < d->merge.n; i++)
                 batch_free(d->merge.batches[i]);
         merge_deinit(&d->merge);
         dispatcher_deinit_tasks(d);
         packet_pool_trim(&d->packets);
         mailbox_deinit(&d->mailbox);
-        mailbox_deinit(&d->words);
+        mailbox_deinit(&d->notices);
         doorbell_deinit(&d->dispatching.bell);
         d->event = sd_event_unref(d->event);
         free(d->watermarks);

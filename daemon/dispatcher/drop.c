@@ -1,6 +1,6 @@
 /*
- * The end of a subscriber, whatever led to it: what is its own is freed, and main hears of it once. Also what leads to it without a
- * fault: that main is asked for a closing ledger.
+ * Ends a subscriber for any cause: frees it, and notifies main exactly once. Also asks main for a closing ledger, if the stream
+ * ends regularly.
  */
 #include "daemon/dispatcher/cycle.h"
 
@@ -10,7 +10,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/peer-socket.h"
 
-#define TRIM_FROM ((size_t)1 << 20) /* bytes that waited for one that leaves, at which it pays to look for free memory */
+#define TRIM_FROM ((size_t)1 << 20) /* bytes in its outbox from which malloc_trim(3) is worth its cost */
 
 Subscriber *subscriber_free(Subscriber *s) {
         if (!s)
@@ -34,7 +34,7 @@ void subscriber_forget_edges(Dispatcher *d, const Subscriber *s) {
         d->n_edges -= (s->from > 0) + (s->until != UINT64_MAX);
 }
 
-/* What it was sent, and what it was not: each loss that was its own, by reason. */
+/* Logs what was sent to it, and what was dropped, by reason. */
 static void log_end(const Subscriber *s, const char *why) {
         const uint64_t dropped = outbox_dropped(&s->outbox), lost = dropped + s->late;
         const LogCause before = log_charge(s->cause);
@@ -64,26 +64,31 @@ void subscriber_drop(Dispatcher *d, Subscriber *s, const char *why) {
                         *p = s->next;
                         break;
                 }
-        dispatcher_note_unflushed(d, s->channel); /* perhaps it was the last one */
+        channel_choose_pool(s->channel);
+        dispatcher_note_unflushed(d, s->channel); /* it may have been the channel's last subscriber */
         if (s->channel->open && s->channel->open->is_reserved && subscriber_gets(s, *s->channel->side))
-                s->channel->open = packet_unref(s->channel->open); /* it is in its memory */
+                s->channel->open = packet_unref(s->channel->open); /* the open packet is in the memory of this subscriber */
         if (s->closing && !s->ended)
                 d->n_closing--;
         if (!s->ended)
                 subscriber_forget_edges(d, s);
         log_end(s, why);
-        outbox_deinit(&s->outbox); /* the account is gone when main has heard of this */
-        if (dispatcher_say(d, DISPATCHER_GONE, s, NULL) < 0)
-                abort(); /* main would keep its subscription for ever: better a restart */
+        outbox_deinit(&s->outbox); /* before the notice: main then frees the account */
+        if (s->ring && !d->is_closing_all)
+                shared_ring_discard(s->ring);
+        s->ring = shared_ring_free(s->ring); /* before the notice too: main then has its memory for others */
+        if (dispatcher_notify(d, DISPATCHER_GONE, s, NULL) < 0)
+                abort(); /* main would keep the subscription for ever; a restart is better */
         subscriber_free(s);
-        packet_pool_trim(&d->packets); /* whoever stays may need less */
+        packet_pool_trim(&d->packets); /* the remaining subscribers may need less */
         if (most >= TRIM_FROM)
-                (void)malloc_trim(0); /* free(3) gives back only what is last in its arena, which is rarely a packet */
+                /* free(3) returns memory to the system only from the end of the heap, where packets rarely are */
+                (void)malloc_trim(0);
 }
 
 int subscriber_ask_close(Dispatcher *d, Subscriber *s, const char *reason) {
         if (s->close_asked || s->closing)
                 return 0;
         s->close_asked = true;
-        return dispatcher_say(d, DISPATCHER_WANTS_CLOSE, s, reason);
+        return dispatcher_notify(d, DISPATCHER_WANTS_CLOSE, s, reason);
 }

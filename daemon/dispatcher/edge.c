@@ -1,13 +1,14 @@
 /*
- * Where a stream begins and ends. A cut is a place of each CPU's ring at which a batch ends, and all numbers of the ledger
- * are of that place; batches carry the number of the last cut before them. So a stream that has the batches from one cut to
- * another has just what happened between the two, and its closing ledger says the same of the other side.
+ * Begins and ends streams at cuts. A cut is a position in the ring buffer of each CPU at which a batch ends, and to which all
+ * numbers of a ledger belong. Each batch carries the number of the last cut before it. So a stream that gets the batches between
+ * two cuts has exactly what happened between them, as its closing ledger says.
  *
- * Batches of several sides are on their way for a moment only: until all readers have answered and the merge is so far.
- * Meanwhile packets end where the side changes, and what can be done quickly if nobody looks at sides is done slowly.
+ * Batches from before and behind a cut are in the merge together only for a short time: until all readers have acknowledged the
+ * cut and the merge has released everything before it. Meanwhile packets end where the cut number changes, and the fast paths are
+ * not used.
  *
- * A reader that does not answer misses cuts, and brings what it read before them when it goes on. Main has it take one then; a
- * stream that began meanwhile begins there on its CPU.
+ * A stalled reader misses cuts. When it continues, its first batches contain what it read before them. Main then has it take a
+ * cut, and a stream that began meanwhile begins at that cut on this CPU.
  */
 #include "daemon/dispatcher/cycle.h"
 
@@ -47,7 +48,7 @@ void dispatcher_set_behind(Dispatcher *d, uint32_t slot, bool is_behind) {
 
 static bool is_before(const Dispatcher *d, const Subscriber *s) {
         if (s->held || d->n_behind > 0)
-                return false; /* some may still come */
+                return false; /* batches from before the cut may still arrive */
         for (size_t i = 0; i < d->merge.n && s->order == STREAM_BY_TIME; i++)
                 if (d->merge.batches[i]->cut < s->from)
                         return false;

@@ -1,4 +1,4 @@
-/* Packets to the subscribers of their channel: into their outboxes, and out if nothing else waits there. */
+/* Sends packets to the subscribers of their channel: each is appended to the outbox, and sent at once if the outbox was empty. */
 #include "daemon/dispatcher/cycle.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ int subscriber_push(Dispatcher *d, Subscriber *s, Packet *p) {
                 return 0;
         }
         if (r == OUTBOX_E_OVERFLOW)
-                r = subscriber_ask_close(d, s, "overflow"); /* what is dropped meanwhile is in its last gap */
+                r = subscriber_ask_close(d, s, "overflow"); /* what is dropped until main answers is in the last gap */
         return r < 0 ? r : subscriber_send(d, s);
 }
 
@@ -45,7 +45,7 @@ int channel_send(Dispatcher *d, Channel *c, Packet *p) {
                 return channel_send_reserved(d, c, p);
         packet_seal(p);
         for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
-                next = s->next; /* a push may end the subscriber */
+                next = s->next; /* subscriber_push() may free it */
                 if (p->n_items == 0 || subscriber_gets(s, *c->side))
                         r = channel_send_to(d, s, p);
         }
@@ -64,7 +64,7 @@ int channel_flush(Dispatcher *d, Channel *c) {
         return r < 0 ? r : sent;
 }
 
-/* A channel whose last subscriber left. */
+/* Removes a channel whose last subscriber has left. */
 static void dispatcher_remove_channel(Dispatcher *d, Channel *c) {
         ChannelGroup *group = &d->groups[c->order][BATCH_GROUP(c->number)];
 
@@ -87,7 +87,7 @@ static void dispatcher_remove_channel(Dispatcher *d, Channel *c) {
         free(c);
 }
 
-/* A subscriber that leaves meanwhile makes its channel one of them again, perhaps the one at hand. */
+/* A subscriber that leaves during the flush makes its channel unflushed again; it may be the current channel. */
 int dispatcher_flush(Dispatcher *d) {
         int r = 0;
 

@@ -1,13 +1,14 @@
 /*
- * What came too late for streams in the order of time. Each of them counts its items; each event counts its samples that nobody
- * got, once, however many items were made of a sample: these lie one behind the other, at worst in several batches.
+ * Counts items that are too late for streams ordered by time. Each such stream counts its items. Each event counts the samples
+ * that no stream got, once for each sample, however many items a sample has. The items of a sample are adjacent, but may be in
+ * several batches.
  */
 #include "daemon/dispatcher/cycle.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* Another stream has the item, which is that of all entries behind this one that share it. */
+/* True if a stream ordered by CPU gets the item. Following entries that share the item's bytes are entries of the same item. */
 static bool entry_goes_by_cpu(Dispatcher *d, const Batch *b, const BatchEntry *e) {
         const BatchEntry *end = b->entries + b->n_entries;
 
@@ -29,7 +30,7 @@ LateRow *late_rows_find(LateRow *rows, size_t n, uint32_t event, uint32_t slot) 
         return n > 0 ? bsearch(&(LateRow){ .event = event, .slot = slot }, rows, n, sizeof(*rows), compare_late) : NULL;
 }
 
-/* Once for each event and CPU: the rows stay in order. */
+/* Adds the row of an event and CPU. The rows stay sorted. */
 static int dispatcher_add_late(Dispatcher *d, LateRow row) {
         LateRow *more = reallocarray(d->late, d->n_late + 1, sizeof(*more));
         size_t at = d->n_late;
@@ -53,7 +54,7 @@ static void late_row_add(LateRow *row, uint64_t cut) {
         row->is_open = true;
 }
 
-/* The first item of a sample: until another one shows that a stream got it, nobody did. */
+/* The first item of a sample. The sample counts as lost unless a later item of it goes to some stream. */
 static int dispatcher_begin_late(Dispatcher *d, const Batch *b, const BatchEntry *e) {
         LateRow *row = late_rows_find(d->late, d->n_late, e->event, b->slot), new = { .event = e->event, .slot = b->slot };
 
@@ -88,7 +89,7 @@ int dispatcher_count_late(Dispatcher *d, const Batch *b, const BatchEntry *e) {
                 for (Subscriber *s = d->groups[STREAM_BY_TIME][group].by_bit[bit]->subscribers; s; s = s->next)
                         s->late += subscriber_gets(s, b->cut);
         if (e->event == 0 || (b->n_shared > 0 && e > b->entries && entry_shares(e)))
-                return 0; /* a side record, or seen with the one before */
+                return 0; /* side records are not counted; a shared item was counted with its first entry */
         if (!entry_continues(e))
                 return dispatcher_begin_late(d, b, e);
         dispatcher_continue_late(d, b, e);

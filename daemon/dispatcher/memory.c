@@ -1,24 +1,27 @@
 /*
- * Queues and the accounts that they are charged to: one for each uid, and one for all. A queue that grows while an account is
- * used up drops by its own policy, as it does at its own limit, if it is one of the large ones. If it is not, those who hold
- * most drop some, by theirs: so whoever reads slowly pays for it, and not who has a burst to be read beside him.
+ * Charges queues to accounts: one for each uid, and one for all. When a queue grows while an account is used up, and it is one of
+ * the large queues, it drops packets by its own overflow policy, as at its own limit. If it is small, the largest queues drop
+ * some instead, by their policies. So slow subscribers bear the loss, and not one that only has a short burst.
  *
- * Finding the largest queue is a walk over all subscribers. It is not made for every packet: whoever holds half of the average
- * or more pays for himself, and what the largest drops is room for many packets.
+ * Finding the largest queue visits all subscribers. This is not done for each packet: a queue of at least half of the average
+ * size counts as large, and what the largest queue drops is room for many packets.
  */
 #include "daemon/dispatcher/cycle.h"
 
 #include <malloc.h>
 
-#define SHED_LEAST ((size_t)1 << 20)  /* bytes, at once */
-#define TRIM_LEAST ((uint64_t)4 << 20) /* bytes that were freed between others before it pays to look for whole pages */
-#define GROWTH_STEP ((size_t)4 << 20) /* bytes after which main hears again */
+#define SHED_LEAST ((size_t)1 << 20)  /* bytes to drop from the largest queue at once */
+#define TRIM_LEAST ((uint64_t)4 << 20) /* bytes freed in small pieces after which malloc_trim(3) is worth its cost */
+#define GROWTH_STEP ((size_t)4 << 20) /* bytes of growth after which main is notified again */
 
 static size_t lesser(size_t a, size_t b) {
         return a < b ? a : b;
 }
 
-/* What it could drop, about. The last packet of a stream has said what was dropped: behind that it is kept whole, or goes. */
+/*
+ * The number of bytes that it could drop, approximately. A stream's last packet states what was dropped; once it is queued,
+ * nothing before it is dropped any more.
+ */
 static size_t sheddable(const Subscriber *s) {
         return s->ended ? 0 : lesser(s->outbox.charged, s->outbox.queued_bytes);
 }
@@ -27,7 +30,7 @@ static bool is_charged_to(const Dispatcher *d, const Subscriber *s, const QueueA
         return a == &d->queues || a == s->account;
 }
 
-/* The one for which this is most, and more than nothing; NULL: there is none. */
+/* The subscriber with the most bytes to drop, if there are any; else NULL. */
 static Subscriber *dispatcher_largest(const Dispatcher *d, const QueueAccount *a, bool has_to_go) {
         Subscriber *largest = NULL;
         size_t most = 0;
@@ -48,7 +51,7 @@ static bool pays_itself(const QueueAccount *a, const Subscriber *s) {
         return 2 * s->outbox.charged >= queue_account_used(a) / (a->n_queues ? a->n_queues : 1);
 }
 
-/* By its policy, which may be that its stream ends for this. How much it was, or negative. */
+/* Drops by the subscriber's policy, which may be to end the stream. Returns the number of bytes, or negative. */
 static ssize_t subscriber_shed(Dispatcher *d, Subscriber *s, size_t bytes) {
         ssize_t n = outbox_shed(&s->outbox, bytes);
         int r = n > 0 && s->overflow == OVERFLOW_DISCONNECT ? subscriber_ask_close(d, s, "overflow") : 0;
@@ -56,7 +59,7 @@ static ssize_t subscriber_shed(Dispatcher *d, Subscriber *s, size_t bytes) {
         return r < 0 ? r : n;
 }
 
-/* Free memory, to the host. */
+/* Returns free memory to the system. */
 static void give_back(Dispatcher *d) {
         packet_pool_trim(&d->packets);
         (void)malloc_trim(0);
@@ -106,7 +109,7 @@ int dispatcher_shed(Dispatcher *d) {
                 if (n == 0) {
                         s = dispatcher_largest(d, a, true);
                         if (!s)
-                                break; /* a charge is always somebody's */
+                                break; /* cannot happen: each charge belongs to a subscriber */
                         subscriber_drop(d, s, "perfd has no more memory for what it has not read");
                 }
                 any = true;
@@ -116,7 +119,7 @@ int dispatcher_shed(Dispatcher *d) {
         return 0;
 }
 
-/* Where packets of many sizes come and go, free(3) keeps as much as is in use, and more. */
+/* When packets of many sizes are allocated and freed, free(3) can retain as much memory as is in use, or more. */
 void dispatcher_note_freed(Dispatcher *d, uint64_t bytes) {
         d->freed_bytes += bytes;
         if (d->freed_bytes > TRIM_LEAST && d->freed_bytes > queue_account_used(&d->queues) / 4)
@@ -130,9 +133,10 @@ int dispatcher_tell_growth(Dispatcher *d) {
                 d->queues_mark = used + GROWTH_STEP;
         if (used < d->queues_mark)
                 return 0;
-        atomic_thread_fence(memory_order_seq_cst); /* the other side: streams_on_notices(), which clears it and looks */
+        /* pairs with the fence in streams_on_notices(), which clears the flag and then reads the queues */
+        atomic_thread_fence(memory_order_seq_cst);
         if (atomic_exchange_explicit(&d->queues_told, true, memory_order_relaxed))
                 return 0;
         d->queues_mark = used + GROWTH_STEP;
-        return dispatcher_say(d, DISPATCHER_QUEUES_GREW, NULL, NULL);
+        return dispatcher_notify(d, DISPATCHER_QUEUES_GREW, NULL, NULL);
 }

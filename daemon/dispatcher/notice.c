@@ -1,26 +1,30 @@
-/* What the dispatcher tells main, which has room for all that can be on its way. */
+/*
+ * Notices of the dispatcher to main. The mailbox is large enough for all that can be pending, so posting fails only without
+ * memory.
+ */
 #include "daemon/dispatcher/cycle.h"
 
 #include <stdlib.h>
 
-/* `s` NULL: of none. */
-static int dispatcher_post_word(Dispatcher *d, DispatcherNotice said) {
-        DispatcherNotice *word = malloc(sizeof(*word));
+/* Posts a notice, which main frees. */
+static int dispatcher_post_notice(Dispatcher *d, DispatcherNotice said) {
+        DispatcherNotice *notice = malloc(sizeof(*notice));
         bool posted;
 
-        if (!word)
+        if (!notice)
                 return error_origin(-ENOMEM);
-        *word = said;
-        posted = mailbox_post(&d->words, word);
-        assert(posted); /* two words for each subscriber at most, and main bounds these; one of queues; one of batch pipes */
+        *notice = said;
+        posted = mailbox_post(&d->notices, notice);
+        /* at most two notices for each subscriber, the number of which main limits, and one each of queues and of batch pipes */
+        assert(posted);
         return 0;
 }
 
-int dispatcher_say(Dispatcher *d, DispatcherNoticeKind kind, const Subscriber *s, const char *reason) {
-        return dispatcher_post_word(d, (DispatcherNotice){ .kind = kind, .id = s ? s->id : 0, .number = s ? s->number : 0,
+int dispatcher_notify(Dispatcher *d, DispatcherNoticeKind kind, const Subscriber *s, const char *reason) {
+        return dispatcher_post_notice(d, (DispatcherNotice){ .kind = kind, .id = s ? s->id : 0, .number = s ? s->number : 0,
                                                          .reason = reason });
 }
 
-int dispatcher_say_silent(Dispatcher *d, uint32_t slot, nsec_t asked_at) {
-        return dispatcher_post_word(d, (DispatcherNotice){ .kind = DISPATCHER_PIPE_SILENT, .slot = slot, .at = asked_at });
+int dispatcher_notify_silent(Dispatcher *d, uint32_t slot, nsec_t asked_at) {
+        return dispatcher_post_notice(d, (DispatcherNotice){ .kind = DISPATCHER_PIPE_SILENT, .slot = slot, .at = asked_at });
 }

@@ -1,20 +1,23 @@
 /*
- * Interleaved items, each for other channels than the one before it. Most of the cost of such an item was to load where its packet
- * ends and to store its new end: a compiler has to assume that each item which is written may change them. So ends are kept
- * apart while items are written, and written back afterwards: those of a batch in a CursorSet, that of a merge in registers.
- * Channels that all get the same items are written at one place, and at constant distances from it. Each item of a merge runs a
- * step of the merge's tree beside its copy (route/merge-ahead.h).
+ * Interleaved items, each for other channels than the one before. Most of their cost was loading the end of a packet and storing
+ * it again, because a compiler has to assume that each item that is written may alias them. So the ends are kept apart while
+ * items are written, and stored afterwards: those of a batch in a CursorSet, that of a merge in registers. For channels that all
+ * get the same items, one pointer and constant distances to it are enough. Each item of a merge runs a step of the merge's tree
+ * beside its copy (route/merge-ahead.h).
  */
 #include "daemon/dispatcher/pass.h"
 
 #include "daemon/route/merge-ahead.h"
 
-/* The open packet of the channel of these bits, if it is one channel, and has one. */
+/* The open packet, if the bits are of exactly one channel and it has one; else NULL. */
 static inline Packet *pass_packet(Channel *const *by_bit, uint64_t wanted) {
         return !wanted || (wanted & (wanted - 1)) ? NULL : by_bit[(unsigned)__builtin_ctzll(wanted)]->open;
 }
 
-/* An item to several channels, if each has an open packet with room for it; else, and if there is no channel, to none. */
+/*
+ * Appends an item to several channels. False, with nothing done, if one of them has no open packet with room for it, or if there
+ * is no channel.
+ */
 __attribute__((noinline)) static bool pass_to_all(Channel *const *by_bit, uint64_t wanted, const uint8_t *item, size_t length) {
         for (uint64_t m = wanted; m; m &= m - 1) {
                 const Packet *p = by_bit[(unsigned)__builtin_ctzll(m)]->open;
@@ -27,7 +30,7 @@ __attribute__((noinline)) static bool pass_to_all(Channel *const *by_bit, uint64
         return wanted != 0;
 }
 
-/* NULL: it is not one channel, or it has no open packet. */
+/* Sets the cursor of one channel. NULL: the bits are of several channels, or it has no open packet. */
 __attribute__((noinline)) static WriteCursor *cursor_set_lay(CursorSet *cursors, Channel *const *by_bit, uint64_t wanted) {
         Packet *p = pass_packet(by_bit, wanted);
         WriteCursor *s;
@@ -70,14 +73,17 @@ static inline bool begins_run(const BatchEntry *e, const BatchEntry *last, uint6
         return e + 1 == last || (e[2].mask & bits) == wanted;
 }
 
-/* What is asked again and again is in variables: see above. Two that go one way are still no run. */
+/*
+ * Values that the loop reads for each item are in local variables, for the reason above. Two items in a row for the same channels
+ * are not yet a run.
+ */
 const BatchEntry *pass_interleaved(const Pass *pass, CursorSet *cursors, const uint8_t *arena, const BatchEntry *e,
                                    const BatchEntry *last) {
         const TaskHints hints = pass->hints;
         Channel *const *const by_bit = pass->by_bit;
         const uint64_t bits = pass->bits;
         uint64_t next = e->mask & bits, wanted;
-        uint64_t unknown = UINT64_MAX; /* who may need a description of `tid` */
+        uint64_t unknown = UINT64_MAX; /* channels that may need a description of `tid` */
         uint32_t tid = 0;
 
         for (; e < last; e++) {
@@ -121,16 +127,16 @@ size_t pass_few(const Pass *pass, const uint8_t *arena, const BatchEntry *e, siz
         return i;
 }
 
-/* Open packets that all get the same items, and how far the end of each is from that of the first one. */
+/* Open packets that all get the same items, and the distance of the end of each from the end of the first. */
 typedef struct Multicast {
         Packet *packets[BATCH_BITS];
         ptrdiff_t apart[BATCH_BITS];
         size_t n;
-        uint8_t *to; /* in the first one */
-        size_t room; /* in the fullest one */
+        uint8_t *to; /* end of the first packet */
+        size_t room; /* bytes left in the packet that has the least */
 } Multicast;
 
-/* False: one of the channels has no open packet, or there are none. */
+/* False: one of the channels has no open packet, or there is no channel. */
 static bool multicast_open(Multicast *multicast, Channel *const *by_bit, uint64_t wanted) {
         multicast->n = 0;
         multicast->room = SIZE_MAX;
@@ -149,7 +155,7 @@ static bool multicast_open(Multicast *multicast, Channel *const *by_bit, uint64_
         return multicast->n > 0;
 }
 
-/* They have so many more. */
+/* Stores the new ends and counts of all packets. */
 static void multicast_close(const Multicast *multicast, const uint8_t *to, size_t n_items) {
         for (size_t i = 0; i < multicast->n; i++) {
                 multicast->packets[i]->length += (size_t)(to - multicast->to);
@@ -157,7 +163,10 @@ static void multicast_close(const Multicast *multicast, const uint8_t *to, size_
         }
 }
 
-/* Those that go to the same channels as the first one, of which there are several. The first that did not go. */
+/*
+ * Appends the items that go to the same channels as the first one, which are several. Returns the first piece that was not
+ * appended.
+ */
 __attribute__((noinline)) static const MergePiece *pass_fan(const Pass *pass, uint64_t wanted, const MergePiece *first,
                                                             const MergePiece *end, Merge *merge) {
         const TaskHints hints = pass->hints;
@@ -190,15 +199,15 @@ __attribute__((noinline)) static const MergePiece *pass_fan(const Pass *pass, ui
         return piece;
 }
 
-/* One open packet, as long as items go into it: as a WriteCursor, but all of it is in registers. */
+/* The cursor of one open packet, as a WriteCursor, but kept in registers. */
 typedef struct HotCursor {
-        uint64_t bits; /* of the packet's channel */
+        uint64_t bits; /* bit of the packet's channel */
         Packet *packet;
         uint8_t *to;
         size_t room, n;
 } HotCursor;
 
-#define HOT_CURSOR_NULL ((HotCursor){ .bits = UINT64_MAX }) /* has no room: an item of 64 channels goes the long way */
+#define HOT_CURSOR_NULL ((HotCursor){ .bits = UINT64_MAX }) /* has no room; an item for all 64 channels takes the general path */
 
 static inline void hot_cursor_lift(HotCursor *hot) {
         if (hot->packet) {
@@ -213,7 +222,7 @@ static inline void hot_cursor_put_on(HotCursor *hot, uint64_t bits, Packet *p) {
         *hot = (HotCursor){ .bits = bits, .packet = p, .to = p->room + p->length, .room = p->capacity - p->length };
 }
 
-/* The first piece that did not go. */
+/* Returns the first piece that was not appended. */
 __attribute__((noinline)) static const MergePiece *pass_pieces(const Pass *pass, const MergePiece *piece,
                                                                const MergePiece *end, Merge *merge) {
         const TaskHints hints = pass->hints;

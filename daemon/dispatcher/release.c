@@ -1,7 +1,7 @@
 /*
- * Batches to streams. Streams in the order of each CPU take a batch as it comes; streams in the order of time wait in the
- * merge until every CPU has said that nothing older will come. Then the batch goes back to its reader: what subscribers
- * hold is their packets, never a reader's memory.
+ * From batches to streams. Streams ordered by CPU get a batch when it arrives. For streams ordered by time it waits in the merge
+ * until every CPU has reported that nothing older will come. Then the batch is returned to its reader: queues of subscribers hold
+ * packets, never a reader's memory.
  */
 #include "daemon/dispatcher/cycle.h"
 
@@ -12,9 +12,9 @@ static void dispatcher_give_back(Dispatcher *d, Batch *b) {
         BatchPipe *l = &d->pipes[b->slot];
         bool pushed = queue_push(l->free, b);
 
-        assert(pushed); /* it came from there */
-        heartbeat_move(&d->heartbeat); /* for many subscribers a cycle of many batches takes seconds on a slow machine */
-        atomic_thread_fence(memory_order_seq_cst); /* the other side: reader_take_batch() */
+        assert(pushed); /* always fits: the batch came from there */
+        heartbeat_move(&d->heartbeat); /* with many subscribers, a cycle of many batches can take seconds on a slow machine */
+        atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in reader_take_batch() */
         if (atomic_load_explicit(l->needs_batch, memory_order_relaxed)) {
                 atomic_store_explicit(l->needs_batch, false, memory_order_relaxed);
                 mailbox_ask(l->reader, READER_ASK_BATCHES);
@@ -26,7 +26,7 @@ static inline void channel_count_matched(const Channel *c, const Batch *b, uint6
                 s->matched += subscriber_gets(s, b->cut) ? n : 0;
 }
 
-/* What readers have counted: whether anybody of this order is among it. */
+/* Adds what the readers have matched. True if a subscriber of this order wants something of the batch. */
 static bool dispatcher_count_matched(Dispatcher *d, StreamOrder order, const Batch *b) {
         uint64_t bits = b->mask & dispatcher_live_bits(d, order, 0, b->generation);
 
@@ -44,7 +44,7 @@ static uint64_t group_count_matched(Dispatcher *d, StreamOrder order, const Batc
         return bits;
 }
 
-/* Entries of other groups, which are not counted yet. */
+/* Counts entries of groups above 0, which readers do not count. */
 static void dispatcher_count_grouped(Dispatcher *d, Batch *b, bool *wants) {
         const BatchEntry *e = b->entries, *end = e + b->n_entries, *first;
         const uint32_t way = entry_way(e);
@@ -78,7 +78,7 @@ int dispatcher_take_batch(Dispatcher *d, Batch *b) {
         counter_add(&d->items, b->n_entries - b->n_notes - b->n_shared);
         d->tick_told.is_due |= b->due < d->tick_told.next;
         if (b->watermark > 0)
-                hearing_answered(&d->progress[b->slot]); /* that was the answer, be it nothing new */
+                pipe_progress_answered(&d->progress[b->slot]); /* an answer, even if the watermark is not higher */
         if (b->watermark > d->watermarks[b->slot])
                 d->watermarks[b->slot] = b->watermark;
         if (wants[STREAM_BY_CPU] && d->n_edges > 0)
@@ -94,7 +94,10 @@ int dispatcher_take_batch(Dispatcher *d, Batch *b) {
         return r;
 }
 
-/* What is older than what was released: the first entries of this piece, how many; none, if any other came before it. */
+/*
+ * Handles the first entries of this piece that are older than what was released: counts them as late, or applies notes. Stores
+ * how many.
+ */
 static int dispatcher_release_late(Dispatcher *d, const MergePiece *p, size_t *ret_n) {
         size_t n = 0;
         int r = 0;
@@ -116,7 +119,7 @@ static int dispatcher_release_piece(Dispatcher *d, const MergePiece *p) {
         return dispatcher_append(d, STREAM_BY_TIME, 1U << STREAM_BY_TIME, p->batch, p->first + n_late, p->n - n_late);
 }
 
-/* They are in order: if the first one is not late, none is. */
+/* The pieces are sorted: if the first one is not late, none is. */
 static int dispatcher_release_pieces(Dispatcher *d, const MergePiece *p, unsigned n) {
         bool is_plain = merge_is_plain(&d->merge);
         int r = 0;
@@ -137,7 +140,7 @@ static int dispatcher_release_pieces(Dispatcher *d, const MergePiece *p, unsigne
         return r;
 }
 
-/* While not all streams of a channel have the same. */
+/* Used while subscribers of a channel begin or end at different cuts. */
 static int dispatcher_release_by_sides(Dispatcher *d, const MergePiece *p, unsigned n) {
         int r = 0;
 
@@ -149,7 +152,7 @@ static int dispatcher_release_by_sides(Dispatcher *d, const MergePiece *p, unsig
         return r;
 }
 
-/* What leaves now may have come in an earlier cycle, and was due then. */
+/* True if the merge has batches of earlier cycles that were due then. */
 static bool dispatcher_has_due(const Dispatcher *d) {
         for (size_t i = 0; i < d->merge.n; i++)
                 if (d->merge.batches[i]->due < d->tick_told.next)
@@ -164,7 +167,7 @@ static bool dispatcher_are_due(const Dispatcher *d, const MergePiece *p, unsigne
         return false;
 }
 
-/* What was wanted in the order of time by those who have left: only what it says of tasks is used. */
+/* Entries that only subscribers that have left wanted: only their notes are used. */
 static int dispatcher_forget_pieces(Dispatcher *d, const MergePiece *p, unsigned n) {
         int r = 0;
 
@@ -173,7 +176,7 @@ static int dispatcher_forget_pieces(Dispatcher *d, const MergePiece *p, unsigned
         return r;
 }
 
-/* Without a stream in the order of time nobody has to wait for a time that is still to come, and none counts as released. */
+/* Without a stream ordered by time, nothing waits for a time in the future, and nothing counts as released. */
 static int dispatcher_forget(Dispatcher *d) {
         const MergePiece *pieces;
         unsigned n;
@@ -188,23 +191,38 @@ static int dispatcher_forget(Dispatcher *d) {
         return r;
 }
 
-int dispatcher_release(Dispatcher *d) {
-        bool any = false, has_due = dispatcher_has_due(d);
-        nsec_t until = dispatcher_min_watermark(d);
+/* Everything up to this time. */
+static int dispatcher_release_until(Dispatcher *d, nsec_t until, bool has_due, bool *any) {
         const MergePiece *pieces;
         unsigned n;
         Batch *b;
         int r = 0;
 
-        if (d->n_channels[STREAM_BY_TIME] == 0)
-                return dispatcher_forget(d);
         while (r >= 0 && (n = merge_next(&d->merge, until, &pieces)) > 0) {
-                any = true;
+                *any = true;
                 d->tick_told.is_due = d->tick_told.is_due || (has_due && dispatcher_are_due(d, pieces, n));
                 r = d->n_edges > 0 ? dispatcher_release_by_sides(d, pieces, n) : dispatcher_release_pieces(d, pieces, n);
                 while ((b = merge_take_emptied(&d->merge)))
                         dispatcher_give_back(d, b);
         }
+        return r;
+}
+
+int dispatcher_release(Dispatcher *d) {
+        bool any = false, has_due = dispatcher_has_due(d);
+        nsec_t until = dispatcher_min_watermark(d), next;
+        int r;
+
+        if (d->n_channels[STREAM_BY_TIME] == 0) {
+                r = dispatcher_forget(d);
+                return r < 0 ? r : dispatcher_apply_uids(d, UINT64_MAX);
+        }
+        do {
+                next = dispatcher_until_uid(d, until);
+                r = dispatcher_release_until(d, next, has_due, &any);
+                if (r >= 0)
+                        r = dispatcher_apply_uids(d, next);
+        } while (r >= 0 && next < until);
         if (any) {
                 d->waiting_since = 0;
                 atomic_store_explicit(&d->released_until, d->released, memory_order_relaxed);
@@ -213,10 +231,10 @@ int dispatcher_release(Dispatcher *d) {
 }
 
 /*
- * A reader whose batches are all in the merge, and cannot leave it: all newer than what it has still to read, because an
- * interrupt wrote more than a whole pool before the record that it interrupted got its place; or all younger than the window,
- * because there was that much in it. Without a batch it cannot go on, and without it the merge cannot. Its batches are
- * released then, and what comes behind them, of the CPU or of clients, is late, and counted so.
+ * Unblocks a reader whose batches are all in the merge and cannot leave it: because all are newer than what it has still to read,
+ * when an interrupt wrote more than a whole pool before the record that it interrupted got its place in the ring; or because all
+ * are younger than the window for samples of clients. The reader cannot continue without a batch, nor the merge without the
+ * reader. Its batches are released then, and older items that come later, of the CPU or of clients, count as late.
  */
 void dispatcher_unblock(Dispatcher *d) {
         nsec_t window = atomic_load_explicit(&d->window, memory_order_relaxed), least = UINT64_MAX, oldest;
@@ -226,7 +244,8 @@ void dispatcher_unblock(Dispatcher *d) {
                 BatchPipe *l = &d->pipes[slot];
 
                 if (!d->live[slot] || d->watermarks[slot] >= oldest + window ||
-                    !atomic_load_explicit(l->needs_batch, memory_order_acquire) || /* before the queue: its last batch is there */
+                    /* before the queue is read, which then has its last batch */
+                    !atomic_load_explicit(l->needs_batch, memory_order_acquire) ||
                     !queue_is_empty(l->full))
                         continue;
                 is_blocked = true;

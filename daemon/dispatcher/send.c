@@ -1,7 +1,7 @@
 /*
- * How bytes leave for a subscriber: by its socket, or into the memory that it shares with us. In both cases only as much
- * as goes without waiting; whoever has more to get says when it can go on, the kernel for a socket that is writable, the
- * subscriber itself for a ring that has room. What may not be missed while others sleep is rung by the socket.
+ * Sends packets to a subscriber: through its socket, or into memory that it shares with perfd. Neither blocks. If not everything
+ * can be sent, the dispatcher continues when the kernel reports the socket writable, or when the subscriber reports that its ring
+ * has room. A subscriber that sleeps beside its ring is woken through the socket.
  */
 #include "daemon/dispatcher/cycle.h"
 
@@ -10,7 +10,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* The response, and with its first byte the files of the ring. */
+#define WAITS_MOST ((size_t)64 << 10) /* bytes that wait for the time at which their subscriber may be woken */
+
+/* Sends the handshake. Its first byte carries the fds of the shared ring (SCM_RIGHTS). */
 static ssize_t subscriber_send_some(const Subscriber *s) {
         struct iovec part = { s->handshake + s->handshake_sent, s->n_handshake - s->handshake_sent };
         union {
@@ -47,7 +49,9 @@ static int subscriber_send_prelude(Subscriber *s) {
         return 0;
 }
 
-/* A message without fields. If there is no room for it there is something that wakes already. */
+/*
+ * Wakes a subscriber by a message without fields. If the socket has no room for it, it has data that wakes the subscriber anyway.
+ */
 static int subscriber_ring(const Subscriber *s) {
         static const uint8_t bell[FRAME_HEADER_SIZE];
         ssize_t n;
@@ -60,15 +64,7 @@ static int subscriber_ring(const Subscriber *s) {
         return errno == ENOBUFS || errno == ENOMEM ? OUTBOX_E_AGAIN : OUTBOX_E_GONE;
 }
 
-static void dispatcher_note_owing(Dispatcher *d, Channel *c) {
-        if (c->is_owing)
-                return;
-        c->is_owing = true;
-        c->next_owing = d->owing;
-        d->owing = c;
-}
-
-/* A peer that sleeps is woken once for all that comes in a cycle, unless there is more of it than may wait. */
+/* A subscriber that sleeps is woken once for all that a cycle brings, or earlier if more is queued than may wait. */
 static int subscriber_send_shared(Dispatcher *d, Subscriber *s) {
         int r, rung;
 
@@ -89,17 +85,23 @@ static int subscriber_send_shared(Dispatcher *d, Subscriber *s) {
 }
 
 /*
- * Buffers of which an ended stream tells stay as they are until it has been read: until its peer closes, who sees the end of
- * the connection.
+ * The shared memory of a stream that has ended is kept until the subscriber has read it: until it closes the connection, which it
+ * does when it sees the end of it. So it is charged to its uid for as long as it is there.
  */
 static bool subscriber_linger(const Dispatcher *d, Subscriber *s) {
-        if (d->is_closing_all || !s->ring || !shared_ring_reclaim(s->ring))
+        if (d->is_closing_all || !s->ring || !shared_ring_is_unread(s->ring))
                 return false;
         if (!s->is_draining)
-                (void)shutdown(s->fd, SHUT_WR); /* fails if the peer is gone, which is seen by itself */
+                (void)shutdown(s->fd, SHUT_WR); /* fails only if the peer has disconnected, which is detected separately */
         s->is_draining = true;
-        s->wakeup_pending = false; /* that is one, and no other can be rung any more */
+        s->wakeup_pending = false; /* the shutdown wakes the subscriber, and nothing can be sent after it */
         return true;
+}
+
+/* What a subscriber by socket gets wakes it. How its stream begins does not wait. */
+static bool subscriber_may_wait(const Dispatcher *d, const Subscriber *s) {
+        return d->in_cycle && !s->ring && !s->ended && s->n_handshake == 0 && s->outbox.queued_bytes < WAITS_MOST &&
+               channel_has_own_tick(d, s->channel);
 }
 
 int subscriber_send(Dispatcher *d, Subscriber *s) {
@@ -107,6 +109,12 @@ int subscriber_send(Dispatcher *d, Subscriber *s) {
 
         if (s->held)
                 return 0;
+        if (subscriber_may_wait(d, s)) {
+                s->wakeup_pending = true;
+                dispatcher_note_owing(d, s->channel);
+                return 0;
+        }
+        s->wakeup_pending &= s->ring != NULL;
         r = subscriber_send_prelude(s);
         if (r == 0)
                 r = s->ring ? subscriber_send_shared(d, s) : outbox_send(&s->outbox, s->fd);
@@ -124,31 +132,13 @@ int subscriber_send(Dispatcher *d, Subscriber *s) {
                 subscriber_drop(d, s, NULL);
                 return 0;
         }
-        /* the socket is polled for writing only while something waits for that */
+        /* EPOLLOUT only while something is queued: a level-triggered epoll(7) would otherwise report the socket all the time */
         return error_origin(sd_event_source_set_io_events(s->source, r == OUTBOX_E_AGAIN ? EPOLLIN | EPOLLOUT : EPOLLIN));
 }
 
-int subscriber_hear_of_room(Dispatcher *d, Subscriber *s) {
+int subscriber_on_room(Dispatcher *d, Subscriber *s) {
         if (shared_ring_hear(s->ring) == 0)
                 return subscriber_send(d, s);
         subscriber_drop(d, s, "it sent `room` although perfd did not wait for it");
         return 0;
-}
-
-int dispatcher_end_cycle(Dispatcher *d) {
-        int r = 0;
-
-        d->in_cycle = false;
-        while (d->owing) {
-                Channel *c = d->owing;
-
-                d->owing = c->next_owing;
-                c->is_owing = false;
-                for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
-                        next = s->next; /* it may be gone */
-                        if (s->wakeup_pending)
-                                r = subscriber_send(d, s);
-                }
-        }
-        return r;
 }

@@ -1,7 +1,7 @@
 /*
- * Streams: how they begin, and what their peers may still say. A stream ends in one of two ways: closed, with a closing
- * ledger as its last packet (dispatcher/close.c), or dropped, when the peer is gone or broke the rules. Either way main
- * hears of it once.
+ * Streams: how they begin, and what their peers may still send. A stream ends in one of two ways. It is closed, with a closing
+ * ledger as its last packet (dispatcher/close.c); or it is dropped, if the peer has disconnected or violated the protocol. In
+ * both cases main is notified exactly once.
  */
 #include "daemon/dispatcher/cycle.h"
 
@@ -15,8 +15,8 @@
 #include "daemon/base/peer-socket.h"
 #include "proto/perfd.pb-c.h"
 
-#define STREAM_MAX_REQUEST 4096 /* only `stop` and `room` may come */
-#define SOCKET_BYTES (208 << 10) /* what Linux grants anybody by default, of which it makes twice as much */
+#define STREAM_MAX_REQUEST 4096 /* bytes: only `stop` and `room` are valid */
+#define SOCKET_BYTES (208 << 10) /* bytes: net.core.wmem_max by default, which socket(7) doubles */
 
 static Channel *dispatcher_need_channel(Dispatcher *d, const Subscriber *s) {
         ChannelGroup *group = &d->groups[s->order][BATCH_GROUP(s->number)];
@@ -29,7 +29,8 @@ static Channel *dispatcher_need_channel(Dispatcher *d, const Subscriber *s) {
         c = calloc(1, sizeof(*c));
         if (!c)
                 return NULL;
-        *c = (Channel){ .number = s->number, .order = s->order, .next = d->channels, .side = &d->side[s->order] };
+        *c = (Channel){ .number = s->number, .order = s->order, .tick = channel_choose_tick(s->latency), .next = d->channels,
+                        .side = &d->side[s->order] };
         if (d->channels)
                 d->channels->before = c;
         d->channels = c;
@@ -48,7 +49,7 @@ static int subscriber_handle(Dispatcher *d, Subscriber *s, const uint8_t *bytes,
         if (kind == PERFD__V1__REQUEST__BODY_STOP)
                 return subscriber_ask_close(d, s, "stopped");
         if (kind == PERFD__V1__REQUEST__BODY_ROOM && s->ring)
-                return subscriber_hear_of_room(d, s);
+                return subscriber_on_room(d, s);
         subscriber_drop(d, s, "it sent something other than `stop`");
         return 0;
 }
@@ -61,7 +62,7 @@ static Subscriber *dispatcher_find(const Dispatcher *d, uint64_t id) {
         return NULL;
 }
 
-/* All whole requests that came. Each may be the last one. */
+/* Handles all complete requests that were received. Each may free the subscriber. */
 static int subscriber_take_requests(Dispatcher *d, Subscriber *s) {
         const uint64_t id = s->id;
         const uint8_t *message;
@@ -130,8 +131,8 @@ static int subscriber_watch(Dispatcher *d, Subscriber *s) {
 }
 
 /*
- * What one tick of a flood brings goes into the socket at once, and need not be copied to wait in the outbox. Where it is
- * not granted a stream is slower, and all else the same.
+ * Enlarges the socket's send buffer so that a tick of a flood fits, and need not be copied into the outbox. If this is refused,
+ * the stream is slower, and otherwise the same.
  */
 static void subscriber_widen(const Subscriber *s) {
         const int bytes = SOCKET_BYTES;
@@ -139,7 +140,7 @@ static void subscriber_widen(const Subscriber *s) {
         (void)setsockopt(s->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 }
 
-/* What begins the stream waits in the outbox, and nowhere else. */
+/* Queues the packets that begin the stream. */
 static int subscriber_push_first(Dispatcher *d, Subscriber *s) {
         int r = 0;
 
@@ -160,27 +161,28 @@ int dispatcher_subscribe(Dispatcher *d, Subscriber *s) {
         Channel *c;
         int r;
 
-        r = dispatcher_flush(d); /* what is in an open packet was before the newcomer */
+        r = dispatcher_flush(d); /* items in an open packet are older than the new subscriber */
         c = r < 0 ? NULL : dispatcher_need_channel(d, s);
         if (!c) {
                 subscriber_free(s);
                 return r < 0 ? r : error_origin(-ENOMEM);
         }
-        task_table_forget_channel(&d->tasks[s->order], s->number); /* the newcomer knows nobody */
+        task_table_forget_channel(&d->tasks[s->order], s->number); /* the new subscriber has no description of any task yet */
         if (!c->subscribers)
                 c->since = s->since;
         if (!c->condition)
                 c->condition = TAKE_PTR(s->condition);
-        s->condition = process_condition_free(s->condition); /* equal ones have one */
+        s->condition = process_condition_free(s->condition); /* the channel has an equal one already */
         d->n_channel_changes++;
         s->channel = c;
         s->next = c->subscribers;
         c->subscribers = s;
+        channel_choose_pool(c);
         s->held = true;
         s->until = UINT64_MAX;
         s->began = s->from;
         d->n_edges += s->from > 0;
-        if (s->from == 0) { /* else all that is there is before it */
+        if (s->from == 0) { /* otherwise all batches in the merge are from before it */
                 dispatcher_count_pending(d);
                 s->matched = c->pending;
         }
@@ -189,7 +191,7 @@ int dispatcher_subscribe(Dispatcher *d, Subscriber *s) {
         frame_reader_init(&s->in, STREAM_MAX_REQUEST);
         outbox_init(&s->outbox, s->queue_bytes, s->overflow);
         outbox_set_accounts(&s->outbox, s->account, &d->queues);
-        if (subscriber_watch(d, s) < 0) { /* epoll_ctl(2): ENOMEM, or ENOSPC by fs.epoll.max_user_watches */
+        if (subscriber_watch(d, s) < 0) { /* epoll_ctl(2): ENOMEM, or ENOSPC because of fs.epoll.max_user_watches */
                 subscriber_drop(d, s, "there is no memory to watch its socket");
                 return 0;
         }
@@ -200,7 +202,7 @@ int dispatcher_begin(Dispatcher *d, uint64_t id) {
         Subscriber *s = dispatcher_find(d, id);
 
         if (!s)
-                return 0; /* the peer is gone already */
+                return 0; /* the peer has disconnected already */
         s->held = false;
         return subscriber_send(d, s);
 }
@@ -209,35 +211,38 @@ static int channel_push(Dispatcher *d, Channel *c, uint64_t cut, Packet *p) {
         int r = 0;
 
         for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
-                next = s->next; /* a push may end the subscriber */
+                next = s->next; /* subscriber_push() may free it */
                 if (s->began <= cut)
                         r = subscriber_push(d, s, p);
         }
         return r;
 }
 
-int dispatcher_describe(Dispatcher *d, const DispatcherCommand *mail) {
+int dispatcher_describe(Dispatcher *d, const DispatcherCommand *command) {
         _cleanup_(packet_unrefp) Packet *p = NULL;
-        int r = packet_of_fields(mail->bytes, mail->n_bytes, &p);
+        int r = packet_of_fields(command->bytes, command->n_bytes, &p);
 
         for (int order = 0; order < _STREAM_ORDER_MAX && r >= 0; order++) {
-                Channel *c = dispatcher_channel(d, (StreamOrder)order, mail->number);
+                Channel *c = dispatcher_channel(d, (StreamOrder)order, command->number);
 
-                r = c ? channel_push(d, c, mail->cut, p) : 0;
+                r = c ? channel_push(d, c, command->cut, p) : 0;
         }
         return r;
 }
 
-/* Behind the event's last item: in the order of each CPU that is now, in the order of time when the merge is so far. */
+/*
+ * Removals are sent after the last item of the event: at once in streams ordered by CPU; in streams ordered by time, when the
+ * merge has released everything older.
+ */
 int dispatcher_tell_removals(Dispatcher *d) {
         nsec_t until = d->n_channels[STREAM_BY_TIME] > 0 ? dispatcher_min_watermark(d) : UINT64_MAX;
         int r = 0;
 
         while (r >= 0 && d->removals.first && d->removals.first->at <= until) {
-                DispatcherCommand *mail = dispatcher_mails_pop(&d->removals);
+                DispatcherCommand *command = dispatcher_commands_pop(&d->removals);
 
-                r = dispatcher_describe(d, mail);
-                dispatcher_mail_free(mail);
+                r = dispatcher_describe(d, command);
+                dispatcher_command_free(command);
         }
         return r;
 }

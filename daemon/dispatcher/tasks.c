@@ -1,9 +1,9 @@
 /*
- * Who did what items say. An item has only a tid; who that is a stream says once, in a packet of its own that is never
- * dropped and leaves before the items, and again when it has changed.
+ * Describes tasks. An item has only a tid. A stream describes a task once, in a packet that is never dropped and precedes the
+ * items, and again when the description has changed.
  *
- * There are two tables: what holds for an item that the merge releases is not yet true when it is taken in, and what
- * comes as it comes cannot wait for the merge. Each is led through the same notes, in the order of its own streams.
+ * There are two tables, one for each order. What is true for an item when the merge releases it is not yet true when its batch
+ * arrives, and streams ordered by CPU do not wait for the merge. Each table gets the same notes, in the order of its own streams.
  */
 #include "daemon/dispatcher/cycle.h"
 
@@ -20,8 +20,11 @@ int dispatcher_init_tasks(Dispatcher *d) {
 
         for (int order = 0; order < _STREAM_ORDER_MAX; order++)
                 d->tasks[order] = TASK_TABLE_NULL;
-        for (int order = 0; order < _STREAM_ORDER_MAX && r == 0; order++)
+        for (int order = 0; order < _STREAM_ORDER_MAX && r == 0; order++) {
                 r = task_table_init(&d->tasks[order], TASKS_MAX, TASKS_ENDED_MAX);
+                d->tasks[order].confirms_uids = d->reads_proc;
+                d->tasks[order].guesses_uids = d->reads_proc && !d->uid_socket;
+        }
         for (int order = 0; order < _STREAM_ORDER_MAX && r == 0 && d->confirms_cgroups; order++) {
                 d->tasks[order].guesses = true;
                 r = task_table_put_no_pid(&d->tasks[order]);
@@ -32,6 +35,7 @@ int dispatcher_init_tasks(Dispatcher *d) {
 void dispatcher_deinit_tasks(Dispatcher *d) {
         for (int order = 0; order < _STREAM_ORDER_MAX; order++)
                 task_table_deinit(&d->tasks[order]);
+        uid_changes_deinit(&d->uids);
 }
 
 int dispatcher_note(Dispatcher *d, StreamOrder order, const Batch *b, const BatchEntry *e) {
@@ -48,7 +52,7 @@ int dispatcher_learn(Dispatcher *d, const TaskScan *scan) {
         return r;
 }
 
-/* Behind what is in the channel's packet of descriptions; that is before all items that are not sent yet. */
+/* Appends to the channel's packet of descriptions, which precedes all items that have not been sent yet. */
 static int channel_tell(Dispatcher *d, Channel *c, const uint8_t *field, size_t length) {
         int r;
 
@@ -61,7 +65,7 @@ static int channel_tell(Dispatcher *d, Channel *c, const uint8_t *field, size_t 
         c->tasks = packet_new_pooled(&d->packets);
         if (!c->tasks)
                 return error_origin(-ENOMEM);
-        (void)packet_append_field(c->tasks, field, length); /* far shorter */
+        (void)packet_append_field(c->tasks, field, length); /* always fits: a description is far shorter than a packet */
         return 0;
 }
 
@@ -72,7 +76,7 @@ static int channel_name(Dispatcher *d, Channel *c, TaskTable *table, Task *task)
         int r = 0;
 
         if (c->open && task_was_described(task, c->number))
-                r = channel_flush(d, c); /* what is in it was done by whom the task was before */
+                r = channel_flush(d, c); /* its items were written before the task changed */
         if (r < 0)
                 return r;
         has_process = task_channels_described(&task->process->channels, BATCH_GROUP(c->number)) & BATCH_BIT(c->number);
@@ -81,21 +85,44 @@ static int channel_name(Dispatcher *d, Channel *c, TaskTable *table, Task *task)
         return r < 0 ? r : channel_tell(d, c, bytes, length);
 }
 
-int dispatcher_confirm_cgroup(Dispatcher *d, StreamOrder order, Task *task) {
+static int dispatcher_confirm_cgroup(Dispatcher *d, StreamOrder order, Process *p) {
         _cleanup_free_ char *path = NULL;
         uint64_t id = 0;
-        int r;
+        int r = d->reads_proc ? process_read_cgroup(d->cgroups, p->pid, &path, &id) : 0;
 
-        if (!task || !task->process->cgroup_is_guess || task->process->pid == 0)
+        return r < 0 ? r : task_table_confirm_cgroup(&d->tasks[order], p, path, id);
+}
+
+/* What /proc says holds from now on. Of a process whose change may be among the reports that were lost, what held before is unknown. */
+static bool dispatcher_holds_already(Dispatcher *d, StreamOrder order, const Process *p, uint32_t uid) {
+        const UidChange change = { .time = clock_now(d->clock), .pid = p->pid, .uid = uid };
+
+        if (!p->uid_is_lost || order != STREAM_BY_TIME || (p->has_uid && p->uid == uid))
+                return true;
+        (void)uid_changes_add(&d->uids, change); /* without memory it stays unknown */
+        return false;
+}
+
+/* Only of processes that somebody asks for, and once after each exec: some 10 us. */
+static void dispatcher_confirm_uid(Dispatcher *d, StreamOrder order, Process *p) {
+        uint32_t uid = 0;
+        bool is_known = d->reads_proc && process_read_uid(p->pid, &uid) && dispatcher_holds_already(d, order, p, uid);
+
+        task_table_confirm_uid(&d->tasks[order], p, is_known, uid);
+}
+
+int dispatcher_confirm(Dispatcher *d, StreamOrder order, Task *task) {
+        if (!task || task->process->pid == 0)
                 return 0;
-        r = d->reads_proc ? process_read_cgroup(d->cgroups, task->process->pid, &path, &id) : 0;
-        return r < 0 ? r : task_table_confirm_cgroup(&d->tasks[order], task->process, path, id);
+        if (task->process->uid_is_guess)
+                dispatcher_confirm_uid(d, order, task->process);
+        return task->process->cgroup_is_guess ? dispatcher_confirm_cgroup(d, order, task->process) : 0;
 }
 
 int dispatcher_name(Dispatcher *d, StreamOrder order, uint32_t group, uint32_t tid, uint64_t bits) {
         TaskTable *table = &d->tasks[order];
         Task *task = task_table_find(table, tid);
-        int r = dispatcher_confirm_cgroup(d, order, task);
+        int r = dispatcher_confirm(d, order, task);
 
         for (uint64_t m = bits & ~task_table_described(table, group, tid); m && r >= 0; m &= m - 1)
                 r = channel_name(d, d->groups[order][group].by_bit[__builtin_ctzll(m)], table, task);
@@ -117,7 +144,7 @@ static int group_tell_forgotten(const Pruning *p, uint32_t group, const Task *ta
         return r;
 }
 
-/* Every channel that has it hears that it is forgotten: no item of it comes any more without another description. */
+/* Tells each channel that had described the task that it is forgotten: a new description precedes its next item. */
 static int on_forgotten(void *userdata, const Task *task) {
         int r = group_tell_forgotten(userdata, 0, task);
 

@@ -1,14 +1,13 @@
 /*
- * For whom the dispatcher waits. What is in the merge can go on when every CPU has said that nothing older will come, and a
- * CPU where nothing happens says nothing by itself. There are four ways to hear from it, the cheapest first:
- *
- * - The dispatcher itself happens to run there. Then it may do what the reader would: take the clock, then look at the ring.
- *   What had begun on this CPU before has ended, or the dispatcher would not run, so a ring that is empty then, with a
- *   reader that sleeps, says as much as a watermark.
- * - It is idle, as can be seen from here (kernel/host/idle-cpus.h): then it is in the middle of nothing either. It is what keeps
- *   idle CPUs asleep, all but those that have something to say.
- * - It goes along: its reader wakes at every tick and says how far it is, as long as it was waited for lately.
- * - It is asked, which wakes its reader and then the dispatcher again.
+ * Watermarks. The merge can release an item when every CPU has reported that nothing older will come, and a CPU on which nothing
+ * happens does not report. There are four ways to get its watermark, the cheapest first:
+ * - The dispatcher runs on this CPU. Then it does what the reader would do: it reads the clock, then checks the ring. Occurrences
+ *   that had begun on this CPU have ended, or the dispatcher would not run. So if the ring is empty and the reader sleeps, the
+ *   clock is the watermark.
+ * - The CPU is idle, which can be detected from here (kernel/host/idle-cpus.h): then it is not in the middle of an occurrence
+ *   either. So idle CPUs stay asleep, unless they have records.
+ * - Its reader reports at each tick, for as long as the merge has waited for it recently.
+ * - The reader is asked, which wakes it, and then the dispatcher again.
  */
 #include "daemon/dispatcher/cycle.h"
 
@@ -18,23 +17,29 @@
 #include "daemon/base/log.h"
 #include "daemon/ring/ring-view.h"
 
-#define TICK_SHARE 8 /* of a tick: how much later than others a CPU may speak before it is asked */
-#define ALONG_TICKS 3 /* for how many a CPU that was waited for ticks along with others */
-#define ALONG_TICKS_BUSY 16 /* at most, if it would have been seen to be idle: then it is busy with something else */
-#define SHORT_TICK NSEC_PER_MSEC /* below, somebody asked for a latency, at its price in wakeups: nothing is put off */
-#define CLOCKS_APART (10 * NSEC_PER_USEC) /* at most, of two CPUs; samples that are so young wait for the next tick */
-#define UNBLOCK_AFTER (3500 * NSEC_PER_USEC) /* of waiting; also the longest sleep then */
+#define TICK_SHARE 8 /* of a tick, READER_TICK at most: how much later than the others a CPU may report before it is asked */
+#define REPORT_TICKS 3 /* for how many ticks a CPU for which the merge waited reports */
+#define REPORT_TICKS_MAX 16 /* the maximum, where idle CPUs can be detected and this one was busy */
+/* shorter ticks are requested by a subscriber's latency, and worth the wakeups: asking is not delayed */
+#define SHORT_TICK NSEC_PER_MSEC
+/* the largest difference of two CPUs' clocks; samples younger than that wait for the next tick */
+#define CLOCKS_APART (10 * NSEC_PER_USEC)
+#define UNBLOCK_AFTER (3500 * NSEC_PER_USEC) /* the time that the merge may wait; also the longest sleep meanwhile */
 #define SILENT_LOOK (500 * NSEC_PER_MSEC)
-#define SILENT_LOOKS 10 /* at one that was asked: then it is stalled, as for main (supervisor/readers/publish.c) */
-#define AHEAD_SLEEP NSEC_PER_SEC /* at most, for what is ahead of the clock, which may be set */
+#define SILENT_LOOKS 10 /* after so many checks a reader that was asked is stalled, as for main (supervisor/readers/publish.c) */
+#define AHEAD_SLEEP NSEC_PER_SEC /* the longest sleep until a time in the future, because the clock may be set */
 
-/* What every CPU has to have passed before something that waits can go on; false if nothing waits. */
+static nsec_t dispatcher_grace(nsec_t tick) {
+        return (tick < READER_TICK ? tick : READER_TICK) / TICK_SHARE;
+}
+
+/* The watermark that each CPU needs before something that waits can continue; false if nothing waits. */
 static bool dispatcher_awaited(const Dispatcher *d, nsec_t *ret_time) {
         bool waits = merge_oldest(&d->merge, ret_time);
 
         if (waits)
                 *ret_time += atomic_load_explicit(&d->window, memory_order_relaxed);
-        if (d->n_closing > 0 || d->removals.first) { /* as of now: what they wait for is in the past */
+        if (d->n_closing > 0 || d->removals.first) { /* the present time: what these wait for is in the past */
                 *ret_time = clock_now(d->clock);
                 waits = true;
         }
@@ -46,7 +51,7 @@ static uint32_t dispatcher_find_here(const Dispatcher *d) {
         uint32_t cpu = (uint32_t)sched_getcpu();
 
         if (cpu < d->n_pipes && d->pipes[cpu].view && d->pipes[cpu].cpu == cpu)
-                return cpu; /* where no CPU number is left out */
+                return cpu; /* the usual case: CPU numbers have no gaps */
         for (uint32_t i = 0; i < d->n_pipes; i++)
                 if (d->pipes[i].view && d->pipes[i].cpu == cpu)
                         return i;
@@ -54,7 +59,7 @@ static uint32_t dispatcher_find_here(const Dispatcher *d) {
 }
 
 void dispatcher_look_here(Dispatcher *d) {
-        nsec_t awaited, there = clock_now(d->clock); /* then the CPU, then the ring: what began there before has ended */
+        nsec_t awaited, there = clock_now(d->clock); /* before the CPU and its ring: what had begun there before has ended */
         uint32_t here = dispatcher_find_here(d);
 
         d->here = here;
@@ -69,7 +74,10 @@ static bool dispatcher_waits_for_quiet(const Dispatcher *d, uint32_t i, nsec_t a
                queue_is_empty(d->pipes[i].full);
 }
 
-/* The clock, then the CPUs, then their rings: what had begun on one that was idle then is in its ring, or was read from it. */
+/*
+ * Reads the clock, then the state of the CPUs, then their rings: what had begun on a CPU that was idle in between is in its ring,
+ * or has been read.
+ */
 void dispatcher_look_around(Dispatcher *d) {
         nsec_t awaited, there;
         unsigned n = 0;
@@ -90,7 +98,7 @@ void dispatcher_look_around(Dispatcher *d) {
                 if (d->pipes[i].view && idle_cpus_take(d->idle, d->pipes[i].cpu) &&
                     dispatcher_waits_for_quiet(d, i, awaited) && d->watermarks[i] < there) {
                         d->watermarks[i] = d->progress[i].seen = there;
-                        d->progress[i].along /= 2;
+                        d->progress[i].report_ticks /= 2;
                 }
         if (r < 0) {
                 log_print(LOG_WARNING, MESSAGE_CPUS_WOKEN,
@@ -100,10 +108,10 @@ void dispatcher_look_around(Dispatcher *d) {
 }
 
 /*
- * Those that go along do so as long as the merge moves, whether they or others are the last; but not the one here, nor where
- * it can be seen whether they have to.
+ * Readers that report at each tick continue to do so as long as the merge moves, whichever CPU is the last. Not the reader of
+ * this CPU, and not where idle CPUs can be detected.
  */
-static void dispatcher_keep_along(Dispatcher *d, nsec_t tick, nsec_t now) {
+static void dispatcher_extend_reports(Dispatcher *d, nsec_t tick, nsec_t now) {
         if (d->idle || d->released == d->released_then)
                 return;
         d->released_then = d->released;
@@ -111,56 +119,58 @@ static void dispatcher_keep_along(Dispatcher *d, nsec_t tick, nsec_t now) {
                 _Atomic(nsec_t) *until = d->pipes[i].reports_until;
                 nsec_t then = until ? atomic_load_explicit(until, memory_order_relaxed) : 0;
 
-                if (then > now && then < now + (ALONG_TICKS - 1) * tick && i != d->here)
-                        atomic_store_explicit(until, now + ALONG_TICKS * tick, memory_order_relaxed);
+                if (then > now && then < now + (REPORT_TICKS - 1) * tick && i != d->here)
+                        atomic_store_explicit(until, now + REPORT_TICKS * tick, memory_order_relaxed);
         }
 }
 
 /*
- * Without being asked, at the next tick. Not one that was only seen to be quiet by chance; and where idle CPUs are seen, not
- * one that sleeps and was not idle now: it is busy with something else. What was seen just now need not be asked for the rest.
+ * True if the reader will report at the next tick without being asked: it was told to; or it has reported before, and where idle
+ * CPUs can be detected it is not asleep, because a CPU that is not idle while its reader sleeps is busy with something else. A
+ * watermark that was only observed says nothing of the next tick; but where idle CPUs can be detected, it need not be asked for
+ * so soon after it was observed.
  */
-static bool dispatcher_will_speak(const Dispatcher *d, uint32_t i, nsec_t tick, nsec_t there, nsec_t now) {
+static bool dispatcher_will_report(const Dispatcher *d, uint32_t i, nsec_t tick, nsec_t there, nsec_t now) {
         const BatchPipe *l = &d->pipes[i];
 
         if (atomic_load_explicit(l->reports_until, memory_order_relaxed) > now)
                 return true;
         if (d->watermarks[i] == d->progress[i].seen)
-                return d->idle && there < d->watermarks[i] + tick / TICK_SHARE;
+                return d->idle && there < d->watermarks[i] + dispatcher_grace(tick);
         return !d->idle || !l->view || !ring_view_is_quiet(l->view);
 }
 
 /*
- * Whether to look once more before a sleeping reader is woken: a CPU that is mostly idle was seen in one of its short moments,
- * and waking it makes more of them. For how long to wait for that; 0: it is to be asked.
+ * The ns to wait before a sleeping reader is woken, for another check: a CPU that is mostly idle was found in one of its short
+ * busy moments, and waking the reader makes more of them. 0: it is to be asked now.
  */
 static nsec_t dispatcher_put_off(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t now) {
         const BatchPipe *l = &d->pipes[i];
         PipeProgress *h = &d->progress[i];
 
-        if (!d->idle || tick < SHORT_TICK || h->along > 0 || !l->view || !ring_view_is_quiet(l->view))
+        if (!d->idle || tick < SHORT_TICK || h->report_ticks > 0 || !l->view || !ring_view_is_quiet(l->view))
                 return 0;
         if (h->put_off_for != d->watermarks[i]) {
                 h->put_off_for = d->watermarks[i];
-                h->put_off_to = now + tick / TICK_SHARE;
+                h->put_off_to = now + dispatcher_grace(tick);
         }
         return now < h->put_off_to ? h->put_off_to - now : 0;
 }
 
-/* For how many ticks; where idle CPUs are seen, for longer the more often this one was not. */
-static unsigned dispatcher_take_along(const Dispatcher *d, PipeProgress *h, nsec_t tick) {
+/* For how many ticks a reader is to report. Where idle CPUs can be detected, the more often this one was not idle, the longer. */
+static unsigned dispatcher_choose_report_ticks(const Dispatcher *d, PipeProgress *h, nsec_t tick) {
         if (!d->idle)
-                return ALONG_TICKS;
-        if (tick < SHORT_TICK || h->along > ALONG_TICKS_BUSY / 2)
-                h->along = ALONG_TICKS_BUSY;
+                return REPORT_TICKS;
+        if (tick < SHORT_TICK || h->report_ticks > REPORT_TICKS_MAX / 2)
+                h->report_ticks = REPORT_TICKS_MAX;
         else
-                h->along = h->along == 0 ? 1 : 2 * h->along;
-        return h->along;
+                h->report_ticks = h->report_ticks == 0 ? 1 : 2 * h->report_ticks;
+        return h->report_ticks;
 }
 
 /*
- * Looks are counted, not time: while all of perfd is stopped, nobody looks. Main hears of it once, and then its batch pipe is not
- * waited for until it answers (supervisor/readers/stall.c).
+ * Checks are counted rather than time, because nothing is checked while all of perfd is stopped. Main is notified once; then the
+ * pipe is not waited for until the reader responds (supervisor/readers/stall.c).
  */
 static void dispatcher_doubt_pipe(Dispatcher *d, uint32_t i, nsec_t now) {
         PipeProgress *h = &d->progress[i];
@@ -170,21 +180,21 @@ static void dispatcher_doubt_pipe(Dispatcher *d, uint32_t i, nsec_t now) {
         h->silent_at = now;
         h->n_silent += h->n_silent < SILENT_LOOKS;
         if (h->n_silent < SILENT_LOOKS || atomic_exchange_explicit(&d->silent_told, true, memory_order_acquire))
-                return; /* or when main has heard of another one */
-        h->is_told = dispatcher_say_silent(d, i, h->asked_at) == 0;
-        if (!h->is_told) /* without memory: at the next look */
+                return; /* otherwise at a check after main has read the pending notice */
+        h->is_told = dispatcher_notify_silent(d, i, h->asked_at) == 0;
+        if (!h->is_told) /* no memory: tried again at the next check */
                 atomic_store_explicit(&d->silent_told, false, memory_order_relaxed);
 }
 
 /*
- * A batch pipe that is behind. One that has spoken less than a tick ago, and will again, is asked only if it does not; another one is
- * asked at once, and goes along with the others from then on. For how long to wait for it.
+ * A CPU whose watermark is too low. A reader that reported less than a tick ago, and will again, is asked only if it does not;
+ * another one is asked at once, and reports at each tick from then on. Returns the ns to wait for it.
  */
 static nsec_t dispatcher_ask_pipe(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t there, nsec_t now) {
         PipeProgress *h = &d->progress[i];
-        nsec_t due = d->watermarks[i] + d->pipes[i].guard + tick + tick / TICK_SHARE, again = h->asked_at + tick, wait;
+        nsec_t due = d->watermarks[i] + d->pipes[i].guard + tick + dispatcher_grace(tick), again = h->asked_at + tick, wait;
 
-        if (there < due && dispatcher_will_speak(d, i, tick, there, now))
+        if (there < due && dispatcher_will_report(d, i, tick, there, now))
                 return due - there;
         if (h->is_asked) {
                 dispatcher_doubt_pipe(d, i, now);
@@ -195,7 +205,8 @@ static nsec_t dispatcher_ask_pipe(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t
         wait = dispatcher_put_off(d, i, tick, now);
         if (wait > 0)
                 return wait;
-        atomic_store_explicit(d->pipes[i].reports_until, now + dispatcher_take_along(d, h, tick) * tick, memory_order_relaxed);
+        atomic_store_explicit(d->pipes[i].reports_until, now + dispatcher_choose_report_ticks(d, h, tick) * tick,
+                              memory_order_relaxed);
         h->is_asked = true;
         h->n_silent = 0;
         h->asked_at = h->silent_at = now;
@@ -204,8 +215,9 @@ static nsec_t dispatcher_ask_pipe(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t
 }
 
 /*
- * Nobody can be so far now: clients are waited for, and then a reader may have to be unblocked. Or all that waits is ahead of
- * the clock, as clients may emit it: that blocks no reader, and until its time there is nothing to do.
+ * No CPU can have reported the awaited time yet: samples of clients are waited for, and a reader may have to be unblocked
+ * meanwhile. Or all that waits is in the future, as clients may emit it: this blocks no reader, and there is nothing to do until
+ * then.
  */
 static nsec_t dispatcher_sleep_until(nsec_t awaited, nsec_t oldest, nsec_t there) {
         nsec_t wait = awaited - there, most = oldest > there ? AHEAD_SLEEP : UNBLOCK_AFTER;
@@ -213,20 +225,27 @@ static nsec_t dispatcher_sleep_until(nsec_t awaited, nsec_t oldest, nsec_t there
         return wait < most ? wait : most;
 }
 
+/* How long a CPU is waited for before it is asked. The end of a stream or of an event does not wait for long ticks. */
+static nsec_t dispatcher_wait_tick(const Dispatcher *d) {
+        nsec_t tick = atomic_load_explicit(&d->dispatching.tick, memory_order_relaxed);
+
+        return (d->n_closing > 0 || d->removals.first) && tick > READER_TICK ? READER_TICK : tick;
+}
+
 nsec_t dispatcher_ask(Dispatcher *d) {
-        nsec_t tick = atomic_load_explicit(&d->tick, memory_order_relaxed), timeout = tick;
+        nsec_t tick = dispatcher_wait_tick(d), timeout = tick;
         nsec_t awaited, oldest = 0, there, now = clock_now(CLOCK_MONOTONIC);
 
-        dispatcher_keep_along(d, tick, now);
+        dispatcher_extend_reports(d, tick, now);
         if (d->n_channels[STREAM_BY_TIME] == 0 && d->merge.n > 0)
-                return 0; /* the last one left at the end of this cycle: the next one forgets what waits for it */
+                return 0; /* the last stream ended in this cycle: the next cycle discards what waits for it */
         if (!dispatcher_awaited(d, &awaited)) {
                 d->waiting_since = 0;
                 return UINT64_MAX;
         }
         if (d->waiting_since == 0)
                 d->waiting_since = now;
-        if (now >= d->waiting_since + UNBLOCK_AFTER) { /* whatever the tick is: it costs late items */
+        if (now >= d->waiting_since + UNBLOCK_AFTER) { /* independent of the tick, because it makes items late */
                 dispatcher_unblock(d);
                 d->waiting_since = now;
         }

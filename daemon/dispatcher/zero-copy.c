@@ -1,24 +1,39 @@
 /*
- * Packets that are never copied. While a channel has one subscriber, who shares memory with us and has read so far that
- * nothing waits for it, items are written where it reads them. It sees them when the packet is sent. Nothing may leave for it
- * meanwhile: whatever is to come before an item is told after what is in the packet already has left.
+ * Packets that are not copied. While a channel has a single subscriber, which shares memory with perfd and has read everything
+ * that was sent, items are written directly into that memory. They become visible when the packet is sent. Nothing else may be
+ * sent to the subscriber meanwhile: anything that has to precede an item is sent after the open packet.
  *
- * Several subscribers have a pool of buffers in common (stream/buffer-pool.h): items are written into one of these, and each
- * subscriber is told where. Who is too far behind for that gets a copy; the others have what buffers he does not hold.
+ * Several subscribers with equal subscriptions share a pool of buffers (stream/buffer-pool.h). Items are written into one of
+ * these, and each subscriber is told where. A subscriber that holds too many buffers gets a copy; the others use the buffers that
+ * it does not hold. Where the subscribers of a channel have several pools, because their rights may come to differ, items are
+ * written into that which most of them have.
  */
 #include "daemon/dispatcher/cycle.h"
 
-/* That of two of its subscribers, or more. */
-static BufferPool *channel_pool(const Channel *c) {
-        BufferPool *pool = NULL;
+static BufferPool *subscriber_pool(const Subscriber *s) {
+        return s->ring && !s->ended ? s->ring->pool : NULL;
+}
 
+void channel_choose_pool(Channel *c) {
+        c->pool = NULL;
+        for (const Subscriber *s = c->subscribers; s; s = s->next)
+                if (subscriber_pool(s))
+                        s->ring->pool->n_sharers = 0;
         for (const Subscriber *s = c->subscribers; s; s = s->next) {
-                if (!s->ring || !s->ring->pool || !subscriber_gets(s, *c->side))
-                        continue;
-                if (pool == s->ring->pool)
-                        return pool;
-                pool = s->ring->pool;
+                BufferPool *pool = subscriber_pool(s);
+
+                if (pool && ++pool->n_sharers >= 2 && (!c->pool || pool->n_sharers > c->pool->n_sharers))
+                        c->pool = pool;
         }
+}
+
+/* NULL: fewer than two subscribers get items there. */
+static BufferPool *channel_pool(const Channel *c) {
+        unsigned n = 0;
+
+        for (const Subscriber *s = c->pool ? c->subscribers : NULL; s; s = s->next)
+                if (subscriber_pool(s) == c->pool && subscriber_gets(s, *c->side) && ++n == 2)
+                        return c->pool;
         return NULL;
 }
 
@@ -45,7 +60,7 @@ int subscriber_send_ref(Dispatcher *d, Subscriber *s, const Packet *p) {
         return r < 0 ? r : 1;
 }
 
-/* The one that still gets something; NULL: there is none, or there are several. */
+/* The only subscriber that still gets items; NULL: there is none, or there are several. */
 static Subscriber *channel_only(const Channel *c) {
         Subscriber *only = NULL;
 
@@ -71,7 +86,8 @@ Packet *channel_reserve(const Channel *c, size_t least) {
 }
 
 int channel_send_reserved(Dispatcher *d, Channel *c, Packet *p) {
-        Subscriber *s = channel_only(c); /* as when it was placed: others come and end behind a flush */
+        /* the same as when the packet was reserved, because subscribers come and go only after a flush */
+        Subscriber *s = channel_only(c);
 
         packet_seal(p);
         shared_ring_expect(s->ring, &d->tick_told);

@@ -17,6 +17,11 @@
  * two callchains. */
 #define REST_BOUND (2 * (size_t)9 + 11 + 5 * (1 + WIRE_LENGTH_MAX))
 
+/* Its key of two bytes, and a value that is never 0. */
+#define ZERO_TID_SIZE ((size_t)3)
+
+_Static_assert(_HEADS == 2 * HEAD_WITHOUT_TASK, "those without a task are the last ones");
+
 static bool is_wanted(const char *name, char *const *names, size_t n_names) {
         for (size_t i = 0; i < n_names; i++)
                 if (strcmp(names[i], name) == 0)
@@ -53,6 +58,10 @@ static void encode_plan_add_text(EncodePlan *p, const PlanField *f) {
 
         p->texts[p->n_texts++] = f;
         p->room += (uint32_t)(1 + WIRE_LENGTH_MAX + most);
+        if (p->plan->has_faults && f->kind == FIELD_TEXT && f->place != PLACE_FIXED) {
+                p->room += (uint32_t)(sizeof(uint64_t) + (p->has_faults ? 0 : 1 + WIRE_LENGTH_MAX));
+                p->has_faults = true;
+        }
         p->fixed_size += 2 + most / 2;
 }
 
@@ -150,6 +159,12 @@ EncodePlan *encode_plan_new(Plan *plan, uint32_t event_id, Payload payload, char
         for (unsigned which = 0; which < _HEADS; which++)
                 encode_plan_make_head(p, which);
         return TAKE_PTR(p);
+}
+
+void encode_plan_tell_zero_tid(EncodePlan *p) {
+        p->room += (uint32_t)ZERO_TID_SIZE;
+        for (unsigned which = HEAD_WITHOUT_TASK; which < _HEADS; which++)
+                p->heads[which].tells_zero_tid = true;
 }
 
 bool encode_plan_equals(const EncodePlan *a, const EncodePlan *b) {

@@ -55,7 +55,7 @@ static inline uint8_t *item_put_comm_text(uint8_t *to, const uint8_t *text) {
         return to + length;
 }
 
-/* item.c: pid or tid is 0, and not both, or there is no time. */
+/* item.c: pid or tid is 0, and not both, or 0 is to be said whose it is, or there is no time. */
 uint8_t *item_begin_slow(uint8_t *to, const EncodePlan *p, const ItemHead *h, const Record *r, size_t more,
                         uint8_t **ret_content);
 
@@ -68,6 +68,7 @@ static inline uint8_t *item_begin(uint8_t *to, const EncodePlan *p, const ItemHe
                                   uint8_t **ret_content) {
         uint64_t time = htole64(r->time);
         uint32_t cpu = htole32(r->cpu), pid = htole32(r->pid), tid = htole32(r->tid);
+        uint8_t *const begin = to;
 
         if (__builtin_expect((r->pid == 0) != (r->tid == 0) || r->time == 0, 0))
                 return item_begin_slow(to, p, h, r, more, ret_content);
@@ -81,7 +82,8 @@ static inline uint8_t *item_begin(uint8_t *to, const EncodePlan *p, const ItemHe
         if (r->tid != 0) {
                 memcpy(to + h->pid, &pid, sizeof(pid));
                 memcpy(to + h->tid, &tid, sizeof(tid));
-        }
+        } else if (__builtin_expect(h->tells_zero_tid, 0))
+                return item_begin_slow(begin, p, h, r, more, ret_content);
         *ret_content = to + h->content;
         return to + h->size;
 }

@@ -15,6 +15,7 @@
 #include "daemon/encode/sample-parts.h"
 #include "daemon/encode/wire.h"
 #include "daemon/model/field.h"
+#include "daemon/model/zero-tid.h"
 
 /* The dynamic places of this record: all inside, and how many bytes they can add to an item. */
 static int measure_dynamic(const EncodePlan *p, const Record *r, size_t *ret_numbers, size_t *ret_texts) {
@@ -75,6 +76,22 @@ __attribute__((noinline)) static uint8_t *put_texts(uint8_t *to, const EncodePla
                 to = wire_put_element(to, ITEM_TEXTS, text, length);
         }
         return to;
+}
+
+/* Texts that the probe could not read, by their places in the list. */
+__attribute__((noinline)) static uint8_t *put_faults(uint8_t *to, const EncodePlan *p, const Record *r) {
+        uint8_t *content, *begin = wire_begin(to, ITEM_FAULTS, p->n_texts * sizeof(uint64_t), &content), *at = content;
+
+        for (size_t i = 0; i < p->n_texts; i++) {
+                const PlanField *f = p->texts[i];
+                const uint8_t *bytes;
+                uint32_t size;
+
+                if (f->kind == FIELD_TEXT && f->place != PLACE_FIXED && field_locate(f, r->raw, r->raw_size, &bytes, &size) == 0 &&
+                    size == 0)
+                        at = wire_put_word(at, i);
+        }
+        return at > content ? wire_end(begin, content, at) : to;
 }
 
 /* Walks the chain: each address goes to the context that the last marker named. perf_callchain_store_context() */
@@ -148,6 +165,8 @@ __attribute__((noinline)) static int encode_variable(const EncodePlan *p, const 
         at = wire_put_bytes(at, ITEM_RAW, r->raw, raw_size);
         if (r->layout != RECORD_LAYOUT_BASE)
                 at = put_rest(at, r);
+        if (p->has_faults)
+                at = put_faults(at, p, r);
         *ret_length = (size_t)(wire_end(to + 1, content, at) - to);
         return 0;
 }
@@ -157,6 +176,8 @@ uint8_t *item_begin_slow(uint8_t *to, const EncodePlan *p, const ItemHead *h, co
                         uint8_t **ret_content) {
         wire_put_length(wire_begin(to, PACKET_ITEMS, h->length + more, ret_content), h->length);
         to = item_put_who(item_put_head(*ret_content, r->time, p->event_id, r->cpu), r);
+        if (h->tells_zero_tid && r->tid == 0)
+                to = wire_put_number(to, ITEM_ZERO_TID, zero_tid_of_sample(p->plan, r));
         if (p->numbers_size == 0 || p->dynamic)
                 return to;
         return wire_put_varint(wire_put_key(to, WIRE_KEY(ITEM_NUMBERS, WIRE_BYTES)), p->numbers_size);

@@ -43,6 +43,7 @@ typedef struct ItemHead {
         uint8_t time, cpu, pid, tid; /* where their values go */
         uint8_t content;             /* where what the length is of begins */
         uint8_t size;
+        bool tells_zero_tid;         /* of tid 0, in a pid namespace: who that is */
         uint32_t length; /* that stands in it: of texts half as long as they can be */
 } ItemHead;
 
@@ -78,6 +79,7 @@ typedef struct EncodePlan {
         uint16_t comms[ITEM_COMMS]; /* offsets of the texts, unless it is variable */
         uint8_t payload;     /* Payload */
         bool dynamic;        /* some place is */
+        bool has_faults;     /* some text may be one that a probe could not read */
         uint8_t encoding;    /* ItemEncoding: VARIABLE, FIXED or ONE_COPY, of any raw size */
         NumberRun runs[];    /* the others */
 } EncodePlan;
@@ -94,6 +96,8 @@ _Static_assert(offsetof(EncodePlan, runs[ENCODE_RUNS_NEAR]) - offsetof(EncodePla
  * memory.
  */
 EncodePlan *encode_plan_new(Plan *plan, uint32_t event_id, Payload payload, char *const *fields, size_t n_fields);
+/* Of one that nobody else has yet: perfd is in a pid namespace, and items with tid 0 say who that is. */
+void encode_plan_tell_zero_tid(EncodePlan *p);
 /* Whether both write the same fields of the same plan in the same way. */
 bool encode_plan_equals(const EncodePlan *a, const EncodePlan *b);
 EncodePlan *encode_plan_ref(EncodePlan *p);

@@ -12,7 +12,7 @@
 #include "daemon/encode/sample-parts.h"
 #include "daemon/encode/wire.h"
 
-/* Most bytes without what has a length: the item's own scalars 45, MMAP2's numbers 104, keys and lengths 19. */
+/* Most bytes without what has a length: the item's own scalars 48, MMAP2's numbers 104, keys and lengths 19. */
 #define SIDE_BOUND ((size_t)192)
 #define NAMESPACE_BOUND ((size_t)24) /* two numbers, key and length */
 #define BPF_TAG_BYTES 8
@@ -190,6 +190,7 @@ int side_item_encode(const Record *r, uint32_t event_id, uint8_t *to, size_t roo
         inner_begin = wire_begin(at, side->field, bound - SIDE_BOUND, &inner_content);
         at = side->put(inner_content, r);
         at = wire_end(inner_begin, inner_content, at);
+        at = wire_put_number(at, ITEM_ZERO_TID, r->zero_tid);
         *ret_length = (size_t)(wire_end(begin, content, at) - to);
         return 0;
 }

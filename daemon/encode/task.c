@@ -16,7 +16,7 @@ static void fill_process(const Process *p, ContainerName *name, Perfd__V1__Proce
         *ret = (Perfd__V1__Process)PERFD__V1__PROCESS__INIT;
         ret->executable = text_bytes(p->executable);
         ret->parent = p->parent;
-        ret->known_uid_case = p->has_origin ? PERFD__V1__PROCESS__KNOWN_UID_UID : PERFD__V1__PROCESS__KNOWN_UID__NOT_SET;
+        ret->known_uid_case = p->has_uid ? PERFD__V1__PROCESS__KNOWN_UID_UID : PERFD__V1__PROCESS__KNOWN_UID__NOT_SET;
         ret->uid = p->uid;
         ret->start = p->start;
         ret->cgroup = text_bytes(p->cgroup);

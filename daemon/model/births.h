@@ -31,4 +31,5 @@ void birth_watch_deinit(BirthWatch *w);
 bool births_concern(const ProcessTree *t, const BirthWatch *w, uint32_t tid);
 /* Whether a birth until then may have been passed by. True also for want of memory to find out. */
 bool births_doubtful(const ProcessTree *t, const BirthWatch *w, nsec_t until);
+/* For qsort(3) and bsearch(3), of uint32_t. */
 int births_compare_tids(const void *a, const void *b);

@@ -31,7 +31,7 @@ typedef struct EventCut {
         uint64_t expected;      /* count of the fds that write each occurrence, losses of the others */
         uint64_t sampled;   /* samples of those others, those on standby too */
         uint64_t standby_lost, standby_expected; /* as ring_lost and expected, of fds while another generation was active */
-        uint64_t delivered, filtered, doubled, doubled_sampled;
+        uint64_t delivered, filtered, duplicates, duplicates_sampled;
         uint64_t lost[_LOSS_EVENT_MAX]; /* but those of the kernel */
         bool is_consistent;             /* false: the ring never stood still around the read, on its CPU: the cut is not consistent */
         bool is_approximate;               /* read from another CPU: the count was taken somewhere in what was read, not at its end */
@@ -41,21 +41,24 @@ typedef struct EventCounters {
         /* written by the reader */
         _Alignas(64) Counter delivered; /* given to the dispatcher for at least one subscription */
         Counter filtered;               /* no subscription wanted it, or it was our own doing */
-        Counter doubled;                /* of a generation that is on standby during a live change */
+        Counter duplicates;             /* of a generation that is on standby during a live change */
         Counter sampled;                /* of fds that do not write each occurrence, those on standby too */
-        Counter doubled_sampled;        /* of these, those on standby */
+        Counter duplicates_sampled;     /* of these, those on standby */
         Counter lost[_LOSS_EVENT_MAX];  /* but those of the kernel */
         EventCut cut;
         uint64_t next_read; /* ns: when its counts are to be read again */
         uint64_t standby_lost, standby_expected; /* up to where fds became active, less up to where they ceased to be; mod 2^64 */
         bool standby_unsure; /* standby_expected is not: the event occurred while it was read */
-        bool is_inexact;        /* a live change may have doubled or missed the occurrence that it met, or what was lost meanwhile */
+        bool is_inexact;        /* a live change may have counted twice or missed the occurrence that it met, or what was lost meanwhile */
+        bool is_postponed;      /* its counts were to be read at next_read, and there was no time for it */
+        Counter n_postponed;    /* multiples of its interval at which it was not read, because there was none */
 
         /* written by the supervisor: of fds that are closed */
         _Alignas(64) uint64_t closed_count;
         Counter closed_lost; /* a reader whose cut main does not wait for looks at these two */
         Counter closed_expected;
         uint64_t closed_standby_lost, closed_standby_expected; /* of those that were on standby in the end */
+        uint64_t emitted; /* of an external event, whose samples main counts: closed_count and closed_expected are as of its cut */
         bool unsure; /* changes were made while its reader did not answer, or a child was born in the middle of one */
 } EventCounters;
 
@@ -65,10 +68,17 @@ _Static_assert(sizeof(EventCounters) == 5 * 64,
 /* The cut of an event whose fds are closed, or are about to be: all that they counted is in closed_*, and nothing moves. */
 static inline void counters_settle(EventCounters *c) {
         c->cut = (EventCut){ .delivered = counter_get(&c->delivered), .filtered = counter_get(&c->filtered),
-                             .doubled = counter_get(&c->doubled), .sampled = counter_get(&c->sampled),
-                             .doubled_sampled = counter_get(&c->doubled_sampled), .is_consistent = true };
+                             .duplicates = counter_get(&c->duplicates), .sampled = counter_get(&c->sampled),
+                             .duplicates_sampled = counter_get(&c->duplicates_sampled), .is_consistent = true };
         for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                 c->cut.lost[i] = counter_get(&c->lost[i]);
+}
+
+/* The cut of what clients emit: only up to here it is known what became of it. */
+static inline void counters_settle_emitted(EventCounters *c) {
+        counters_settle(c);
+        counter_add(&c->closed_expected, c->emitted - c->closed_count);
+        c->closed_count = c->emitted;
 }
 
 /*
@@ -91,8 +101,8 @@ static inline uint64_t counters_standby_lost(const EventCounters *c) {
  */
 static inline uint64_t counters_duplicates(const EventCounters *c) {
         if (c->standby_unsure)
-                return c->cut.doubled + counters_standby_lost(c);
-        return c->cut.standby_expected + c->standby_expected + c->closed_standby_expected + c->cut.doubled_sampled;
+                return c->cut.duplicates + counters_standby_lost(c);
+        return c->cut.standby_expected + c->standby_expected + c->closed_standby_expected + c->cut.duplicates_sampled;
 }
 
 /* What one ring carried, samples or not. Written by its reader. */

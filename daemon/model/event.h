@@ -21,7 +21,7 @@ enum {
         CALLCHAIN_USER = 1 << 1,
 };
 
-/* What a user asked for, by YAML or by a request. Strings are owned, NULL if absent. */
+/* What a user requested, in YAML or by a request. Strings are owned, NULL if absent. */
 typedef struct EventSpec {
         char *event; /* as in perf list */
         char *name;
@@ -37,18 +37,18 @@ typedef struct EventSpec {
         char *filter;
         char *args;         /* probes: fetch args */
         uint32_t maxactive; /* kretprobe */
-        nsec_t interval;    /* the counts are read and sent so often; 0: never */
+        nsec_t interval;    /* ns between two reads of the counts; 0: never */
         char *fallback;     /* what is counted instead of a hardware event that this machine does not have */
         Strings attr;       /* "exclude-user=true": attr-setting.h */
         Strings fields;     /* external: "user:text", "code:u32" */
         uint64_t period; /* 0 and frequency 0: each occurrence, or the event's default */
-        uint64_t frequency;
+        uint64_t frequency; /* Hz */
         unsigned callchain; /* CALLCHAIN_ */
         bool disabled;
         bool include_self;
         bool configured; /* comes from the configuration */
         bool has_uid;
-        uint32_t uid;    /* whose client added it */
+        uint32_t uid;    /* of the client that added it */
         bool is_granted; /* by a rule of access, on the stream socket; and then the group of that client */
         uint32_t gid;
 } EventSpec;
@@ -57,9 +57,11 @@ typedef struct EventSpec {
 #define EVENT_SPEC_NULL ((EventSpec){ .event = NULL })
 
 void event_spec_deinit(EventSpec *s);
+/* Its group, or EVENT_GROUP_DEFAULT. */
 const char *event_spec_group(const EventSpec *s);
 /* Its fds are on whole CPUs, not on tasks or cgroups. */
 bool event_spec_is_host(const EventSpec *s);
+/* Both observe the same: pids, tids, cgroups, containers, units and CPUs. */
 bool event_spec_same_target(const EventSpec *a, const EventSpec *b);
 /* -ENOMEM */
 int event_spec_copy(const EventSpec *from, EventSpec *ret);
@@ -77,7 +79,7 @@ typedef struct EventCounter {
 } EventCounter;
 
 typedef struct Event {
-        _Atomic(unsigned) n_refs; /* taken relaxed by who has one; given with acq_rel: the last one sees all that was done */
+        _Atomic(unsigned) n_refs; /* incremented relaxed by a holder of a reference, decremented with acq_rel */
         struct Event *origin; /* whose members and numbers these are, a reference; NULL: its own */
         uint32_t id; /* from 1, never used again by another one */
         EventSpec spec;
@@ -96,7 +98,10 @@ typedef struct Event {
 
 /* Takes the contents of `spec` (null afterwards) and a reference to `plan`. NULL: no memory, nothing taken. */
 Event *event_new(uint32_t id, EventSpec *spec, Plan *plan, uint32_t n_slots);
-/* The same event, which has another spec from now on: its own contents are taken (null afterwards). NULL: no memory, nothing taken. */
+/*
+ * The same event, which has another spec from now on: its own contents are taken (null afterwards). NULL: no memory, nothing
+ * taken.
+ */
 Event *event_new_changed(Event *from, EventSpec *spec);
 /* Copies; before the event is shared. -ENOMEM */
 int event_add_member(Event *e, const char *event, const char *unit, double scale);

@@ -1,12 +1,13 @@
 /*
- * From threads that lose samples to main, which says so in the log: that something was lost since main has looked last, not what,
- * which is in the counters. Main is woken for the first loss only: until it arms the bell again, a loss costs a load. While
- * nothing is lost nobody does anything.
+ * Tells main, which logs losses, that some thread has lost samples since main last looked; how many is in the counters. Main is
+ * woken by the first loss only: until it arms the bell again, a further loss costs the thread one load. While nothing is lost,
+ * nothing is done.
  *
- *     who loses: counts, loss_bell_note()          main: loss_bell_take(), reads the counters by a cut; or loss_bell_arm() and sleeps
+ *     a thread that loses: counts, loss_bell_note()
+ *     main: loss_bell_take(), reads the counters by a cut; or loss_bell_arm() and sleeps
  *
- * A loss that is noted behind loss_bell_take() is seen by the next look; one before it is in the cut, which is taken by the thread
- * that counts. So a load that is old by then misses nothing.
+ * A loss that is noted after loss_bell_take() is found by the next look; one before it is in the cut, which is taken by the
+ * thread that counts. So reading an older value of the flag misses nothing.
  */
 #pragma once
 
@@ -20,12 +21,13 @@ typedef struct LossBell {
 
 #define LOSS_BELL_NULL { .fd = -1 }
 
-/* What eventfd(2) says. Not armed. */
+/* Not armed at first. -errno of eventfd(2). */
 int loss_bell_init(LossBell *b);
 void loss_bell_deinit(LossBell *b);
 
+/* The slow path of loss_bell_note(). Any thread. */
 void loss_bell_ring(LossBell *b);
-/* Any thread, behind its count. NULL: nobody wants to know. */
+/* Any thread, after it has counted the loss. NULL: losses are not reported. */
 static inline void loss_bell_note(LossBell *b) {
         if (b && !atomic_load_explicit(&b->is_noted, memory_order_relaxed))
                 loss_bell_ring(b);
@@ -33,7 +35,7 @@ static inline void loss_bell_note(LossBell *b) {
 
 /* Main: whether something was lost since the last time. */
 bool loss_bell_take(LossBell *b);
-/* Main: it is woken by the next loss. False: there was one already. */
+/* Main: lets the next loss wake it. False, not armed: there was one already. */
 bool loss_bell_arm(LossBell *b);
-/* Main, woken: the fd is quiet again. */
+/* Main, after it was woken: resets the fd. */
 void loss_bell_quiet(LossBell *b);

@@ -49,14 +49,16 @@ typedef struct PlanField {
 } PlanField;
 
 typedef struct Plan {
-        _Atomic(unsigned) n_refs; /* taken relaxed by who has one; given with acq_rel: the last one sees all that was done */
+        _Atomic(unsigned) n_refs; /* incremented relaxed by a holder of a reference, decremented with acq_rel */
         uint32_t type; /* the tracepoint's id, attr.config */
         char *group;
         char *name;
         char *print; /* format, as the kernel has it; NULL: it has none, or makes its lines otherwise */
         PlanField *fields; /* without the common_ ones, in the order of the format */
         size_t n_fields;
+        uint32_t common_pid; /* where the raw bytes have the thread's number in the host's pid namespace, 4 bytes; 0: nowhere */
         uint32_t min_size; /* bytes that a raw record has at least: the end of the last fixed place */
+        bool has_faults;   /* of a probe: a dynamic text of no bytes could not be read, because "" has one. print_type_string() */
 } Plan;
 
 /* An empty one that the caller fills; takes copies. NULL: no memory. */
@@ -72,6 +74,7 @@ PlanField *plan_add_field(Plan *p, const char *name, const char *type);
 /* -ENOMEM. Only before the plan is shared. */
 int plan_field_add_value(PlanField *f, uint64_t value, const char *name);
 
+/* The field of this name; NULL: there is none. */
 const PlanField *plan_find(const Plan *p, const char *name);
 
 static inline bool field_is_number(const PlanField *f) {

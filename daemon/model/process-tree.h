@@ -41,12 +41,12 @@ typedef struct Kin {
 int process_tree_init(ProcessTree *t, uint32_t n_tasks);
 void process_tree_deinit(ProcessTree *t);
 
-/* Main: forgets all but roots, and who they descend from. For when nobody tells of births and ends for a while. */
+/* Main: forgets all but roots and their ancestors. Used before a time in which births and ends are not reported. */
 void process_tree_forget(ProcessTree *t);
 /* Main: events are, or are about to be, opened on this task, for its children too. Until its tid is born again. */
 void process_tree_add_root(ProcessTree *t, uint32_t tid);
 
-/* Any reader, in any order: a task was born, or has ended. */
+/* Any reader, in any order: a task was born, or has ended. Times are ns of the stream's clock. */
 void process_tree_add(ProcessTree *t, uint32_t tid, uint32_t parent, nsec_t birth);
 void process_tree_end(ProcessTree *t, uint32_t tid, nsec_t end);
 

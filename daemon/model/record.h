@@ -13,7 +13,8 @@
 #include "daemon/model/sample-path.h"
 
 #define COMM_SIZE 16 /* TASK_COMM_LEN, with its zero */
-#define COMM_OF_NO_PID "idle-or-outside" /* tid 0 where perfd is in a pid namespace: whoever is not in that has it too */
+#define COMM_OF_NO_PID "idle-or-outside" /* tid 0 where perfd is in a pid namespace: whoever is not in that has it too, */
+#define COMM_OF_OUTSIDE "outside"        /* and this is one of those */
 
 /* Side records that a subscriber can ask for: perfd.v1.RecordKind. */
 typedef enum RecordKind {
@@ -68,6 +69,7 @@ typedef struct RecordExtra {
 typedef struct Record {
         uint32_t type; /* PERF_RECORD_* */
         uint16_t misc; /* PERF_RECORD_MISC_* */
+        uint8_t zero_tid; /* ZeroTid (model/zero-tid.h), of side records: that of a sample is found when it is encoded */
         uint32_t cpu;
         uint64_t stream_id; /* PERF_SAMPLE_IDENTIFIER */
         nsec_t time;
@@ -78,6 +80,7 @@ typedef struct Record {
         uint32_t raw_size;
         uint32_t parts;                  /* PERF_SAMPLE_* bits of what is in `extra`; 0 for most samples */
         RecordLayout layout;             /* BASE: no ip, addr, period, callchain; ANY says nothing */
+        bool is_comm_sure;               /* no other CPU can know it better: an idle thread's, or none of what a client emits */
         const uint8_t *callchain;        /* n_callchain u64, with PERF_CONTEXT_ markers */
         uint64_t n_callchain;
 

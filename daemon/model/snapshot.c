@@ -36,6 +36,7 @@ Snapshot *snapshot_unref(Snapshot *s) {
         for (size_t i = 0; i < s->n_events; i++) {
                 event_unref(s->events[i].event);
                 route_table_unref(s->events[i].table);
+                read_budget_unref(s->events[i].budget);
                 free(s->events[i].closed);
         }
         for (uint32_t i = 0; i < s->n_cpus; i++) {

@@ -12,6 +12,7 @@
 
 #include "daemon/model/batch.h"
 #include "daemon/model/event.h"
+#include "daemon/model/read-budget.h"
 #include "daemon/model/sample-path.h"
 
 typedef struct MatchProgram MatchProgram; /* route/match.h */
@@ -38,7 +39,7 @@ typedef struct RouteTable {
         size_t n_encodings;
         size_t *ends; /* of each encoding: where the routes behind its own begin */
 
-        /* found out by reader_finish_routes() */
+        /* found out by route_table_prepare() */
         struct MatchRange *first; /* of each route: what it asks first; NULL: there is no need */
         ItemEncoding encoding;    /* of all encodings the least */
 
@@ -62,6 +63,7 @@ typedef struct SnapshotEvent {
         nsec_t interval;   /* its counts are read and sent so often; 0: never, or not enabled */
         nsec_t latency;    /* how long its samples may lie in a ring, by who asked for least; 0: nobody did, or not enabled */
         ReadCount *closed; /* with an interval: what closed fds have counted, n_members for each slot */
+        ReadBudget *budget; /* with an interval: of the uid whose reads they are, a reference; NULL: they are not limited */
 } SnapshotEvent;
 
 /*

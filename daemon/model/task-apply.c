@@ -19,6 +19,8 @@ static Task *task_table_put_unknown(TaskTable *t, uint32_t pid, uint32_t tid, ns
         process = process ? process_ref(process) : process_new(pid);
         if (process && !process->cgroup)
                 process->cgroup_is_guess = t->guesses;
+        if (process && !process->has_uid)
+                process->uid_is_guess = t->confirms_uids;
         task = process ? task_table_put(t, tid, process, time) : NULL;
         if (!task)
                 process_unref(t, process);
@@ -30,7 +32,12 @@ void task_inherit(TaskTable *t, Task *task, const Task *parent) {
         Process *p = task->process;
 
         p->has_origin = from->has_origin;
-        p->uid = from->uid;
+        if (p->uid_at == 0) {
+                p->has_uid = from->has_uid;
+                p->uid = from->uid;
+                p->uid_is_guess = from->has_uid || from->uid_is_lost ? from->uid_is_guess : t->confirms_uids;
+                p->uid_is_lost = from->uid_is_lost;
+        }
         if (!p->executable && p->exec_at == 0)
                 p->executable = text_ref(from->executable);
         if (!p->cgroup && p->cgroup_at == 0) {
@@ -71,7 +78,17 @@ static Process *process_of_fork(TaskTable *t, const TaskNote *n, const Task *par
         process->parent = n->parent_pid;
         process->start = time;
         process->cgroup_is_guess = t->guesses;
+        process->uid_is_guess = t->confirms_uids; /* unless the parent's is known */
         return process;
+}
+
+/* That was its own already, told before its beginning. */
+static void process_take_uid(Process *p, const Process *told) {
+        p->has_uid = true;
+        p->uid = told->uid;
+        p->uid_at = told->uid_at;
+        p->uid_is_guess = told->uid_is_guess;
+        p->uid_is_lost = told->uid_is_lost;
 }
 
 static int apply_fork(TaskTable *t, nsec_t time, const TaskNote *n) {
@@ -85,6 +102,8 @@ static int apply_fork(TaskTable *t, nsec_t time, const TaskNote *n) {
         }
         parent = task_table_find(t, n->parent_tid);
         process = process_of_fork(t, n, parent, time);
+        if (process && task && task->process->pid == n->pid && task->process->uid_at > time)
+                process_take_uid(process, task->process);
         task = process ? task_table_put(t, n->tid, process, time) : NULL;
         if (!task) {
                 process_unref(t, process);
@@ -97,6 +116,14 @@ static int apply_fork(TaskTable *t, nsec_t time, const TaskNote *n) {
         if (ended > time)
                 task_table_end(t, task, ended); /* that was its own end, told before its beginning */
         return 0;
+}
+
+/* Programs that change their uid do so between fork and exec, nearly all. */
+static void process_guess_uid(const TaskTable *t, Process *p) {
+        if (!t->guesses_uids || p->uid_is_guess)
+                return;
+        p->uid_is_guess = true;
+        task_channels_change(&p->channels);
 }
 
 static int apply_comm(TaskTable *t, nsec_t time, const TaskNote *n) {
@@ -112,6 +139,7 @@ static int apply_comm(TaskTable *t, nsec_t time, const TaskNote *n) {
         task->told = time;
         task_set_comm(task, n->text, n->n_text, time);
         p = task->process;
+        process_guess_uid(t, p);
         if (n->kind != TASK_NOTE_EXEC || time < p->exec_at)
                 return 0;
         p->exec_at = time;
@@ -141,6 +169,7 @@ static int apply_cgroup(TaskTable *t, nsec_t time, const TaskNote *n) {
         if (p->pid != n->tid || time < p->cgroup_at || time < p->start)
                 return 0; /* a thread that moves alone stays where its process is shown */
         p->cgroup_at = time;
+        process_guess_uid(t, p); /* a service, or a session */
         if (p->cgroup_id != n->cgroup)
                 task_channels_change(&p->channels);
         p->cgroup_id = n->cgroup;
@@ -165,6 +194,44 @@ int task_table_confirm_cgroup(TaskTable *t, Process *p, const char *path, uint64
                 task_channels_change(&p->channels);
         p->cgroup = text_table_give(&t->texts, p->cgroup);
         return 0;
+}
+
+/* What the kernel tells of uids comes beside the notes, so it can be of a process whose beginning has not come yet. */
+int task_table_set_uid(TaskTable *t, nsec_t time, uint32_t pid, uint32_t uid) {
+        Task *task;
+        Process *p;
+
+        task_table_forget_hints(t);
+        task = task_table_find(t, pid);
+        if (!task || (task->has_ended && time > task->ended))
+                task = task_table_put_unknown(t, pid, pid, time);
+        if (!task)
+                return error_origin(-ENOMEM);
+        p = task->process;
+        if (p->pid != pid || time < p->uid_at || time < p->start)
+                return 0;
+        p->uid_at = time;
+        task_table_confirm_uid(t, p, true, uid);
+        return 0;
+}
+
+void task_table_confirm_uid(TaskTable *t, Process *p, bool is_known, uint32_t uid) {
+        p->uid_is_guess = p->uid_is_lost = false;
+        if (p->has_uid == is_known && (!is_known || p->uid == uid))
+                return;
+        task_table_forget_hints(t);
+        task_channels_change(&p->channels);
+        p->has_uid = is_known;
+        p->uid = is_known ? uid : 0;
+}
+
+void task_table_doubt_uids(TaskTable *t) {
+        task_table_forget_hints(t);
+        for (uint32_t i = 0; i <= t->mask; i++)
+                for (Task *task = t->buckets[i]; task; task = task->next) {
+                        task->process->uid_is_guess = task->process->uid_is_lost = true;
+                        task_channels_change(&task->process->channels);
+                }
 }
 
 int task_table_put_no_pid(TaskTable *t) {

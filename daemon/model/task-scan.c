@@ -28,11 +28,14 @@ static int learn_text(TaskTable *t, Process *p, Text **text, const char *from) {
 static int learn_process(TaskTable *t, Process *p, const ScannedProcess *s) {
         int r = 0;
 
-        if (!p->has_origin || p->parent != s->parent || p->uid != s->uid)
+        if (!p->has_origin || p->parent != s->parent)
                 task_channels_change(&p->channels);
         p->has_origin = true;
         p->parent = s->parent;
-        p->uid = s->uid;
+        if (p->uid_at <= s->time) {
+                task_table_confirm_uid(t, p, true, s->uid);
+                p->uid_at = s->time;
+        }
         if (!p->start)
                 p->start = s->start;
         if (p->exec_at <= s->time) {

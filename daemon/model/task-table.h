@@ -26,11 +26,14 @@
 typedef struct Process {
         unsigned n_refs; /* of its tasks */
         uint32_t pid, parent, uid;
-        bool has_origin; /* parent and uid are known */
+        bool has_origin; /* the parent is known */
+        bool has_uid;
+        bool uid_is_guess; /* it may have changed since it was told: whoever uses it confirms it before */
+        bool uid_is_lost; /* a report of it may have been lost */
         bool cgroup_is_guess; /* its parent's, or that of before its exec: TaskTable.guesses */
         bool awaits_map; /* after an exec: the next executable mapping is the program's */
         nsec_t start;    /* 0: not known */
-        nsec_t exec_at, cgroup_at; /* when these were told last */
+        nsec_t exec_at, cgroup_at, uid_at; /* when these were told last, not inherited */
         Text *executable, *cgroup; /* or NULL */
         uint64_t cgroup_id;
         TaskChannels channels; /* that have what is here */
@@ -71,6 +74,8 @@ typedef struct TaskTable {
         uint32_t hand;         /* bucket where the search for unused ones goes on */
         uint32_t scan;         /* number of the last one */
         TextTable texts;
+        bool guesses_uids;  /* nothing tells of changes of uids: they are guesses after an exec or another change */
+        bool confirms_uids; /* that of a process whose beginning was lost can be asked for */
         bool guesses; /* nothing tells of moves between cgroups: whoever describes a process confirms its cgroup before */
 
         uint32_t round;              /* of hints: those of another one are of what was */
@@ -92,8 +97,17 @@ int task_table_apply(TaskTable *t, nsec_t time, const TaskNote *n);
  */
 int task_table_learn(TaskTable *t, const TaskScan *scan);
 
-/* Where the process is now, path NULL: it is gone, or not to be known. Then only what is below a container's cgroup stays. -ENOMEM */
+/*
+ * Where the process is now, path NULL: it is gone, or not to be known. Then only what is below a container's cgroup stays.
+ * -ENOMEM
+ */
 int task_table_confirm_cgroup(TaskTable *t, Process *p, const char *path, uint64_t id);
+/* The process has another uid from then on. -ENOMEM */
+int task_table_set_uid(TaskTable *t, nsec_t time, uint32_t pid, uint32_t uid);
+/* Changes of uids were lost: all are guesses. */
+void task_table_doubt_uids(TaskTable *t);
+/* Which uid the process has now; not known: it is gone. */
+void task_table_confirm_uid(TaskTable *t, Process *p, bool is_known, uint32_t uid);
 /* Who has no pid here. -ENOMEM */
 int task_table_put_no_pid(TaskTable *t);
 
@@ -134,14 +148,12 @@ static inline uint64_t task_table_described(TaskTable *t, uint32_t group, uint32
 int task_set_described(TaskTable *t, Task *task, uint32_t number);
 /* Whether items that the channel has not sent yet may be of what the task, or its process, was before. */
 bool task_was_described(const Task *task, uint32_t number);
-/* Nobody knows anything on this channel. */
+/* No task has been described to this channel. */
 void task_table_forget_channel(TaskTable *t, uint32_t number);
 
-/*
- * Forgets what is too much, and says so before, task by task; `channels` says who has to hear of it. The number of those
- * forgotten that had not ended.
- */
+/* Called for each task before it is forgotten; Task.channels has the channels to which it was described. Negative: stop. */
 typedef int (*TaskForgotten)(void *userdata, const Task *task);
+/* Forgets the tasks above the table's limit. Stores how many of them had not ended. Negative: from the callback. */
 int task_table_prune(TaskTable *t, TaskForgotten forgotten, void *userdata, uint64_t *ret_n_living);
 
 /* ---- for task-apply.c, task-scan.c and task-table.c -------------------------------------------------------------- */
@@ -152,6 +164,7 @@ void task_table_forget_hints(TaskTable *t);
 Process *process_new(uint32_t pid);
 Process *process_ref(Process *p);
 void process_unref(TaskTable *t, Process *p);
+/* Sets one of the process's texts to a copy. -ENOMEM */
 int process_set_text(TaskTable *t, Process *p, Text **text, const char *bytes, size_t length);
 /* The process that its leader is in, or NULL. */
 Process *task_table_process(TaskTable *t, uint32_t pid);
@@ -160,7 +173,9 @@ Process *task_table_process(TaskTable *t, uint32_t pid);
  * a name.
  */
 Task *task_table_put(TaskTable *t, uint32_t tid, Process *process, nsec_t time);
+/* The task ended at this time: it is among the first to be forgotten. */
 void task_table_end(TaskTable *t, Task *task, nsec_t time);
 /* What it has from its parent, as far as nothing else was told of it. */
 void task_inherit(TaskTable *t, Task *task, const Task *parent);
+/* since: ns of the stream's clock; 0: since before it was known. */
 void task_set_comm(Task *task, const char *comm, size_t length, nsec_t since);

@@ -1,12 +1,12 @@
 /*
- * How far a reader can say that it is when its last free batch leaves: to the oldest record that still lies in the ring.
- * The merge holds batches until every CPU has said how far it is; if this one could say it only at the end of a drain,
- * for which it has no batch left, both would wait for ever. For the same reason the clock is looked at anew: what came
- * between the beginning of the drain and its head is newer than that beginning, and may be in all batches.
+ * The watermark that a reader gives with its last free batch: the time of the oldest record that is still in the ring. The merge
+ * holds batches until every CPU has reported a watermark; if this reader could report one only at the end of a drain, for which
+ * it has no batch, both would wait for ever. For the same reason the clock is read again: what came between the beginning of the
+ * drain and its head is newer than that beginning, and may be in all batches.
  *
- * A ring is not quite in the order of time (an interrupt writes its records between another record's clock and its
- * place), so the next record is not the oldest. Every record's time is looked at once: the least of each chunk is
- * kept, and only the chunk that is being read is looked at again.
+ * A ring buffer is only roughly ordered by time: an interrupt writes its records between the time that another record gets from
+ * the clock and its place in the ring. So the next record is not necessarily the oldest. Each record's time is read once and the
+ * lowest time of each chunk stored; only the chunk that is being drained is read again.
  */
 #include "daemon/reader/cycle.h"
 
@@ -23,7 +23,7 @@ int reader_init_backlog(Reader *r) {
         return backlog_init(&r->backlog, r->ring.size);
 }
 
-/* UINT64_MAX if the record has no time that could be ours. */
+/* UINT64_MAX if the record has no time, or one that cannot be right. */
 static nsec_t record_time(const Reader *r, const uint8_t *bytes, size_t length) {
         const SnapshotStream *stream;
         struct perf_event_header header;
@@ -49,12 +49,12 @@ static nsec_t record_time(const Reader *r, const uint8_t *bytes, size_t length) 
         if (at + sizeof(time) > length)
                 return UINT64_MAX;
         memcpy(&time, bytes + at, sizeof(time));
-        return time < r->given ? UINT64_MAX : time; /* another tool's (reader/time.c), or late whatever is waited for */
+        return time < r->given ? UINT64_MAX : time; /* the time of another tool's clock (reader/time.c), or late in any case */
 }
 
-/* The least time of the records that begin in [from, to), and where the first record behind them begins. */
+/* The lowest time of the records that begin in [from, to). Stores where the first record behind them begins. */
 static nsec_t least_time(const Reader *r, const Ring *of, uint64_t from, uint64_t to, uint64_t head, uint64_t *ret_next) {
-        Ring ring = *of; /* a second place in the same ring; its scratch is free between two peeks */
+        Ring ring = *of; /* a copy with a position of its own; its scratch buffer is unused between two calls of ring_peek() */
         nsec_t least = UINT64_MAX;
         const uint8_t *bytes;
         size_t length;
@@ -71,7 +71,7 @@ static nsec_t least_time(const Reader *r, const Ring *of, uint64_t from, uint64_
         return least;
 }
 
-/* Of the next n records of one ring. */
+/* The lowest time of the next n records of one ring. */
 static nsec_t least_ahead(const Reader *r, const Ring *of, unsigned n) {
         uint64_t head = ring_head(of);
         Ring ring = *of; /* as above */
@@ -95,7 +95,7 @@ nsec_t reader_least_ahead(const Reader *r, unsigned n) {
         return old < least ? old : least;
 }
 
-/* What has no time is as old as can be: it is taken at once. */
+/* The time by which records of two rings are taken in turns: records without a time are taken at once. */
 static nsec_t record_turn(const Reader *r, const uint8_t *bytes, size_t length) {
         nsec_t time = record_time(r, bytes, length);
 
@@ -120,14 +120,14 @@ uint64_t reader_find_younger(const Reader *r, const Ring *of, uint64_t head, nse
         return ring.tail;
 }
 
-/* Begins anew at a place that was not reached record by record. */
+/* Starts again at a position that was not reached record by record. */
 static void backlog_jump(Backlog *h, uint64_t to) {
         h->scanned = to;
         h->chunk = to / BACKLOG_CHUNK;
         h->least[h->chunk % h->n_chunks] = UINT64_MAX;
 }
 
-/* Up to the beginning of the next record: in chunks that are begun or passed over by that no record was seen. */
+/* Moves to the beginning of the next record. Chunks that are begun or skipped have had no record yet. */
 static void backlog_move(Backlog *h, uint64_t to) {
         h->scanned = to;
         while (h->chunk < to / BACKLOG_CHUNK)
@@ -140,7 +140,7 @@ nsec_t reader_backlog_watermark(Reader *r, uint64_t head) {
         nsec_t least;
 
         if (head - tail > r->ring.size)
-                return UINT64_MAX; /* cannot be followed: the next drain gives all of it up */
+                return UINT64_MAX; /* the ring's contents are invalid: the next drain discards them */
         if (h->scanned < tail || h->scanned > head)
                 backlog_jump(h, tail);
         while (h->scanned < head) {
@@ -158,7 +158,7 @@ nsec_t reader_backlog_watermark(Reader *r, uint64_t head) {
         for (uint64_t chunk = tail / BACKLOG_CHUNK + 1; chunk <= h->chunk; chunk++)
                 if (h->least[chunk % h->n_chunks] < least)
                         least = h->least[chunk % h->n_chunks];
-        if (r->retiring.page) { /* for a moment only: looked through as a whole */
+        if (r->retiring.page) { /* only while a ring is replaced, so all of it is searched */
                 uint64_t end = ring_head(&r->retiring);
                 nsec_t old = least_time(r, &r->retiring, r->retiring.tail, end, end, &next);
 

@@ -1,33 +1,24 @@
 /*
- * The batches of a reader: where they come from, and with what watermark they leave.
+ * The batches of a reader: where they come from, and with which watermark they are pushed.
  *
- * The decision to doubt is the last free one. Nobody knows when the next will come, and until then the merge is held by
- * what this CPU said last; so it leaves with all that can be said of what still lies in the ring (reader/backlog.c).
+ * Design: nobody knows when the dispatcher returns the next batch, and until then the merge waits for this CPU at its last
+ * watermark. So the last free batch is pushed with the best watermark that the records still in the ring allow
+ * (reader/backlog.c).
  *
- * In the middle of a drain a batch ends anywhere, also between what an interrupt has written and what it interrupted, which
- * is older and comes behind it. Batches are sorted, but nobody sorts them with each other where each CPU has an order of its
- * own; so what is younger than one of the next records goes along into the next batch. Where a drain ends nothing has to:
- * nothing is in the middle of an occurrence while its CPU runs this.
+ * In the middle of a drain a batch can end between what an interrupt wrote and the older record that it interrupted. Each batch
+ * is sorted, but for streams ordered by CPU batches are not merged; so entries that are younger than one of the next records are
+ * carried over to the next batch. At the end of a drain none has to be: while this thread runs on the ring's CPU, nothing there
+ * is in the middle of an occurrence.
  *
- * A mail is followed at the end of a drain. Where more happens than can be dispatched, a reader never gets there by the batches
- * that come back: while it sleeps for them, as much is written as they have room for. So for a mail there are some more, for
- * all that is in the ring, and they are freed when they come back. Where these are used up too, because mails come faster than
- * they come back, it stops giving room back to the kernel (reader/drain.c).
+ * A command is executed at the end of a drain. If more happens than can be dispatched, the reader does not get there with the
+ * batches that come back: while it sleeps for them, as much is written as they have room for. So for a command there are extra
+ * batches, enough for all that is in the ring, which are freed when they come back. If these are used up too, because commands
+ * arrive faster than batches come back, it stops giving space back to the kernel (reader/drain.c).
  */
 #include "daemon/reader/cycle.h"
 
-#define AHEAD 16 /* records that are looked at behind the end of a full batch */
-#define ALONG_MAX 512 /* entries that may go along */
-
-/*
- * The tick at which it would have come. Who looks between ticks, because it found nothing before, is not later than the one
- * behind that.
- */
-static nsec_t reader_due(const Reader *r) {
-        nsec_t over = r->wait > r->tick ? r->next_look % r->tick : 0;
-
-        return r->is_asked ? 0 : over > 0 ? r->next_look - over + r->tick : r->next_look;
-}
+#define AHEAD 16 /* records that are examined behind the end of a full batch */
+#define CARRY_OVER_MAX 512 /* entries that are carried over at most */
 
 static void reader_push(Reader *r, Batch *b, nsec_t watermark) {
         bool pushed;
@@ -40,27 +31,28 @@ static void reader_push(Reader *r, Batch *b, nsec_t watermark) {
         if (watermark > r->given)
                 r->given = watermark;
         pushed = queue_push(&r->full, b);
-        assert(pushed); /* as many slots as batches */
+        assert(pushed); /* the queue has a slot for each batch */
         counter_add(&r->counters.batches, 1);
         reader_pushed(r);
 }
 
-/* What a batch says that nobody knows a next one behind: nothing that is or comes into the ring is older. */
+/* The watermark of a batch that may be the last for an unknown time: nothing in the ring, or still to come, is older. */
 static nsec_t reader_last_watermark(Reader *r) {
         nsec_t now, least;
 
-        reader_wait_guard(r); /* or the youngest in the batches would wait for a watermark that none is left to carry */
-        now = reader_visible(r); /* before the head, as in reader_drain() */
+        /* otherwise the youngest entries in the batches would wait for a later watermark, and there is no batch to carry it */
+        reader_wait_guard(r);
+        now = reader_visible(r); /* before the head is read, as in reader_drain() */
         least = reader_backlog_watermark(r, ring_head(&r->ring));
         return least < now ? least : now;
 }
 
-static bool reader_has_mail(const Reader *r) {
-        return r->mail || !queue_is_empty(&r->mailbox.mails);
+static bool reader_has_command(const Reader *r) {
+        return r->command || !queue_is_empty(&r->mailbox.messages);
 }
 
 static bool reader_add_spare(Reader *r) {
-        Batch *b = r->n_more < READER_MORE_BATCHES && reader_has_mail(r) ? batch_new(r->slot) : NULL;
+        Batch *b = r->n_more < READER_MORE_BATCHES && reader_has_command(r) ? batch_new(r->slot) : NULL;
 
         if (!b)
                 return false;
@@ -71,7 +63,7 @@ static bool reader_add_spare(Reader *r) {
 
 static bool reader_has_spare(Reader *r) {
         for (Batch *b; (b = queue_pop(&r->free)); )
-                if (r->n_more > 0 && !reader_has_mail(r)) {
+                if (r->n_more > 0 && !reader_has_command(r)) {
                         r->n_more--;
                         batch_free(b);
                 } else
@@ -79,8 +71,8 @@ static bool reader_has_spare(Reader *r) {
         return r->n_spare > 0 || reader_add_spare(r);
 }
 
-/* How many of the batch's youngest go along into the next one. */
-static size_t reader_count_along(const Reader *r) {
+/* How many of the batch's youngest entries are carried over to the next batch. */
+static size_t reader_count_carried_over(const Reader *r) {
         nsec_t least = reader_least_ahead(r, AHEAD);
         Batch *b = r->batch;
         size_t n = 0;
@@ -88,7 +80,7 @@ static size_t reader_count_along(const Reader *r) {
         batch_seal(b);
         while (n < b->n_entries && b->entries[b->n_entries - 1 - n].time > least)
                 n++;
-        return n < b->n_entries && n <= ALONG_MAX ? n : 0; /* else it would not end */
+        return n < b->n_entries && n <= CARRY_OVER_MAX ? n : 0; /* carrying over all of them would never end */
 }
 
 void reader_push_full_batch(Reader *r) {
@@ -99,7 +91,7 @@ void reader_push_full_batch(Reader *r) {
                 reader_push(r, TAKE_PTR(r->batch), reader_last_watermark(r));
                 return;
         }
-        n = reader_count_along(r);
+        n = reader_count_carried_over(r);
         r->batch = NULL;
         if (n > 0 && reader_take_batch(r) == 0)
                 batch_move_last(b, n, r->batch);
@@ -108,11 +100,12 @@ void reader_push_full_batch(Reader *r) {
 
 int reader_take_batch(Reader *r) {
         if (!reader_has_spare(r)) {
-                atomic_store_explicit(&r->needs_batch, true, memory_order_release); /* the last batch was pushed */
-                atomic_thread_fence(memory_order_seq_cst); /* the other side: dispatcher_give_back() */
-                if (!reader_has_spare(r)) { /* one may have come back before needs_batch was set */
+                /* after the last batch was pushed: dispatcher_unblock() relies on it */
+                atomic_store_explicit(&r->needs_batch, true, memory_order_release);
+                atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in dispatcher_give_back() */
+                if (!reader_has_spare(r)) { /* a batch may have come back before needs_batch was set */
                         counter_add(&r->counters.pool_waits, 1);
-                        r->holds = r->holds || reader_has_mail(r);
+                        r->holds = r->holds || reader_has_command(r);
                         return READER_E_STARVED;
                 }
                 atomic_store_explicit(&r->needs_batch, false, memory_order_relaxed);

@@ -1,23 +1,24 @@
 /*
- * A cut is one place of the ring with all numbers that belong to it: everything before it was read and counted, and
- * the kernel's own counts were taken exactly there.
+ * A cut is one position of the ring with all numbers that belong to it: everything before it has been read and counted, and the
+ * kernel's own counts were taken exactly there.
  *
- * That is possible because the reader runs on the ring's CPU: a tracepoint writes its record and counts it without
- * being preempted, so that no event of this CPU can be half counted while this thread looks. If the head did not move
- * from before the read(2) of the counts until after it, the counts belong to the head. From another CPU it must not have
- * moved for a guard either (reader/remote.c); if it always does, what was read is all that the ledger has to go by.
+ * This is possible because the reader runs on the ring's CPU: a tracepoint is counted and writes its record with preemption
+ * disabled, so that no occurrence on this CPU is half counted while this thread runs. If the head did not move from before the
+ * read(2) of the counts until after it, the counts belong to the head. When reading from another CPU, the head must also not have
+ * moved for a guard time (reader/remote.c); if it always does, the ledger relies on what was read.
  *
- * All events have the same place, at which a batch ends too, so that a stream can begin and end just there. With many events
- * an interrupt writes something while their counts are read. Then only those are read again of which a record came: a count
- * holds at any place between which and its own nothing of its event was read. So the second pass has few, the third fewer.
+ * All events of its scope have the same position, at which a batch ends too, so that a stream can begin and end there. With many events,
+ * interrupts write records while the counts are read. Then only the events of those records are read again: a count is valid at
+ * any later position, as long as no record of its event was read in between. So each pass has fewer events to read than the one
+ * before.
  */
 #include "daemon/reader/cycle.h"
 
 #include "daemon/kernel/event/open.h"
 
-#define TRIES 1000 /* between two interrupts or preemptions there is room for one system call */
-#define PASSES 32 /* each reads what came in the one before */
-#define TRIES_REMOTE 8 /* each interrupts the ring's CPU, and succeeds only if nothing happens there meanwhile */
+#define TRIES 1000 /* between two interrupts or preemptions there is time for at least one system call */
+#define PASSES 32 /* each reads again what occurred during the one before */
+#define TRIES_REMOTE 8 /* each is an interrupt of the ring's CPU, and succeeds only if nothing occurs there meanwhile */
 
 static int reader_read_counts(const Reader *r, const SnapshotCpu *c, size_t first, size_t last, EventCut *cut) {
         cut->count = cut->ring_lost = cut->expected = cut->standby_lost = cut->standby_expected = 0;
@@ -29,9 +30,10 @@ static int reader_read_counts(const Reader *r, const SnapshotCpu *c, size_t firs
                 int error;
 
                 if (stream->member > 0)
-                        continue; /* it counts for its leader, and has no samples */
+                        continue; /* its leader's read has its count, and it has no samples */
                 error = open_read_patiently(stream->fd, stream->read_format, &read);
-                if (error == OPEN_E_APART) { /* a group whose counts Linux does not tell: there is only what was read of it */
+                /* Linux does not report the counts of this group now: only what was read of it is known */
+                if (error == OPEN_E_APART) {
                         cut->is_approximate = true;
                         continue;
                 }
@@ -52,19 +54,19 @@ static int reader_read_counts(const Reader *r, const SnapshotCpu *c, size_t firs
 static void cut_take(EventCut *cut, const EventCounters *counters) {
         cut->delivered = counter_get(&counters->delivered);
         cut->filtered = counter_get(&counters->filtered);
-        cut->doubled = counter_get(&counters->doubled);
-        cut->doubled_sampled = counter_get(&counters->doubled_sampled);
+        cut->duplicates = counter_get(&counters->duplicates);
+        cut->duplicates_sampled = counter_get(&counters->duplicates_sampled);
         cut->sampled = counter_get(&counters->sampled);
         for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                 cut->lost[i] = counter_get(&counters->lost[i]);
 }
 
 /*
- * What the kernel counted; what was read or lost. What closed fds have counted is still, unless main does not wait for this cut
- * any more: then the row is not exact, and nothing of it is believed.
+ * What the kernel counted, and what was read or lost. Counts of closed fds do not change, unless main no longer waits for this
+ * cut; then the row is marked inexact, and its counts are not used.
  */
 static void cut_sum(const EventCut *cut, const EventCounters *counters, uint64_t *ret_counted, uint64_t *ret_known) {
-        uint64_t known = cut->delivered + cut->filtered + cut->doubled + cut->ring_lost + counter_get(&counters->closed_lost);
+        uint64_t known = cut->delivered + cut->filtered + cut->duplicates + cut->ring_lost + counter_get(&counters->closed_lost);
 
         for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                 known += cut->lost[i];
@@ -80,8 +82,8 @@ static bool cut_is_even(const EventCut *cut, const EventCounters *counters) {
 }
 
 /*
- * An event that read(2) itself sets off, as system calls do, never lets the ring stand still. Then the counts belong to what
- * had been read before them, or to what is read behind them, whichever is even.
+ * An event that occurs because of the read(2) itself, such as a system call, moves the head each time. Its counts then belong
+ * either to what had been read before them or to what is read behind them, whichever makes the sums balance.
  */
 static int reader_settle_cut(Reader *r, const EventCounters *counters, EventCut *cut) {
         int error;
@@ -99,10 +101,10 @@ static int reader_settle_cut(Reader *r, const EventCounters *counters, EventCut 
 }
 
 /*
- * The CPU was never quiet while another one looked. What was counted had begun before, and so is in the ring a guard later, but
- * for what the kernel never writes, or what its CPU was kept in the middle of for longer, by the host of a virtual machine above all;
- * how much of what is in the ring then was counted is not known. So the counts prove nothing either way: the row is what was read
- * and lost, and is called inexact.
+ * The ring's CPU was never quiet while its counts were read from another CPU. What was counted had begun before, and so is in the
+ * ring a guard time later, except for what the kernel never writes, and for what was interrupted for longer, above all by the
+ * host of a virtual machine. How much of what is in the ring then was counted is not known. So the counts prove nothing: the row
+ * is what was read and lost, and is marked inexact.
  */
 static int reader_settle_loosely(Reader *r, const EventCounters *counters, EventCut *cut) {
         int error;
@@ -157,7 +159,7 @@ static int reader_cut_ring(Reader *r) {
         return 0;
 }
 
-/* Whatever it had open here is closed, and was read to its end before that. */
+/* All fds of the event on this CPU are closed, and their records were read before that. */
 static void reader_cut_closed(const Reader *r, const SnapshotEvent *e) {
         EventCounters *counters = &e->event->counters[r->slot];
         EventCut cut = { .is_consistent = true };
@@ -166,12 +168,16 @@ static void reader_cut_closed(const Reader *r, const SnapshotEvent *e) {
         counters->cut = cut;
 }
 
-/* Streams first to last of a CPU are those of an event. */
+/* Streams first to last of a CPU belong to one event. */
 typedef struct EventStreams {
+        const CutScope *scope; /* NULL: all events */
         size_t event, first, last;
 } EventStreams;
 
-/* The next event that has some; false: there is none. What has none here has an end, which is its cut. */
+/*
+ * Finds the next event of the scope that has streams; false: there is none. An event without streams on this CPU does not change, so its cut
+ * remains valid.
+ */
 static bool next_streams(const Reader *r, const SnapshotCpu *c, EventStreams *at) {
         const Snapshot *s = r->snapshot;
 
@@ -179,6 +185,8 @@ static bool next_streams(const Reader *r, const SnapshotCpu *c, EventStreams *at
                 at->first = at->last;
                 while (at->last < c->n_streams && c->streams[at->last].event == at->event)
                         at->last++;
+                if (!cut_scope_has(at->scope, s->events[at->event].event->id))
+                        continue;
                 if (at->last > at->first) {
                         at->event++;
                         return true;
@@ -192,7 +200,7 @@ static EventCounters *counters_of(const SnapshotCpu *c, const EventStreams *at) 
         return c->streams[at->first].counters;
 }
 
-/* Whether the counts that it was made with belong to this place too. */
+/* True if the counts of its last read are valid at the present position too. */
 static bool cut_holds(const EventCut *cut, const EventCounters *counters) {
         EventCut now = *cut;
         uint64_t counted, known, before;
@@ -203,9 +211,9 @@ static bool cut_holds(const EventCut *cut, const EventCounters *counters) {
         return known == before || counted == known;
 }
 
-/* After a drain. Reads the counts that do not hold here, or, first, all of them: how many. */
-static int reader_cut_pass(Reader *r, const SnapshotCpu *c, bool is_first, size_t *ret_n_read) {
-        EventStreams at = { .event = 0 };
+/* After a drain. Reads the counts that are not valid here; in the first pass all. Stores how many. */
+static int reader_cut_pass(Reader *r, const SnapshotCpu *c, const CutScope *scope, bool is_first, size_t *ret_n_read) {
+        EventStreams at = { .scope = scope };
 
         *ret_n_read = 0;
         while (next_streams(r, c, &at)) {
@@ -225,9 +233,12 @@ static int reader_cut_pass(Reader *r, const SnapshotCpu *c, bool is_first, size_
         return 0;
 }
 
-/* What holds here has this place; what never does, as what read(2) itself sets off, a place of its own. */
-static int reader_settle_cuts(Reader *r, const SnapshotCpu *c) {
-        EventStreams at = { .event = 0 };
+/*
+ * Settles the cuts at the present position. Events whose counts never become valid, because read(2) itself triggers them, are
+ * settled separately.
+ */
+static int reader_settle_cuts(Reader *r, const SnapshotCpu *c, const CutScope *scope) {
+        EventStreams at = { .scope = scope };
 
         while (next_streams(r, c, &at)) {
                 EventCounters *counters = counters_of(c, &at);
@@ -245,23 +256,23 @@ static int reader_settle_cuts(Reader *r, const SnapshotCpu *c) {
         return 0;
 }
 
-static int reader_cut_here(Reader *r, const SnapshotCpu *c) {
+static int reader_cut_here(Reader *r, const SnapshotCpu *c, const CutScope *scope) {
         size_t n_read = 1;
 
         for (int i = 0; i < PASSES && n_read > 0; i++) {
                 int error = reader_drain(r);
 
                 if (error == 0)
-                        error = reader_cut_pass(r, c, i == 0, &n_read);
+                        error = reader_cut_pass(r, c, scope, i == 0, &n_read);
                 if (error != 0)
                         return error;
         }
-        return reader_settle_cuts(r, c);
+        return reader_settle_cuts(r, c, scope);
 }
 
-/* From another CPU each event is cut by itself. An approximate one goes by what was read, which is what it is at the end. */
-static int reader_cut_remote(Reader *r, const SnapshotCpu *c) {
-        EventStreams at = { .event = 0 };
+/* From another CPU each event gets a cut of its own. An approximate one is calculated from what was read, as of the end. */
+static int reader_cut_remote(Reader *r, const SnapshotCpu *c, const CutScope *scope) {
+        EventStreams at = { .scope = scope };
 
         while (next_streams(r, c, &at)) {
                 int error = reader_cut_event(r, c, at.first, at.last);
@@ -269,18 +280,18 @@ static int reader_cut_remote(Reader *r, const SnapshotCpu *c) {
                 if (error != 0)
                         return error;
         }
-        at = (EventStreams){ .event = 0 };
+        at = (EventStreams){ .scope = scope };
         while (next_streams(r, c, &at))
                 if (counters_of(c, &at)->cut.is_approximate)
                         cut_take(&counters_of(c, &at)->cut, counters_of(c, &at));
         return 0;
 }
 
-int reader_cut(Reader *r) {
+int reader_cut(Reader *r, const CutScope *scope) {
         const SnapshotCpu *c = &r->snapshot->cpus[r->slot];
-        int error = reader_guard(r) > 0 ? 0 : reader_cut_here(r, c);
+        int error = reader_guard(r) > 0 ? 0 : reader_cut_here(r, c, scope);
 
-        if (error == 0 && reader_guard(r) > 0) /* perhaps since a moment ago */
-                error = reader_cut_remote(r, c);
+        if (error == 0 && reader_guard(r) > 0) /* the thread may have been moved a moment ago */
+                error = reader_cut_remote(r, c, scope);
         return error != 0 ? error : reader_cut_ring(r);
 }

@@ -1,14 +1,13 @@
 /*
- * The place of the ring at which an event's replacement becomes active in the place of what it replaces.
+ * The position of the ring at which an event's replacement becomes active.
  *
- * Both fds count while they are both enabled, and both lose what they cannot write. Of an fd, what it counted and lost
- * while another one was active is no occurrence of its own: it is in the ledger as duplicates. So the counts of all fds
- * that change over are read where they do. They belong to that place if nothing was written from before they were read until
- * after it; or, where something always is, if they are the same before and behind it, because then the event itself did not
- * occur in between.
+ * While both fds are enabled, both count, and both lose what they cannot write. What an fd counted and lost while another one was
+ * active is not an occurrence of its own: the ledger has it as duplicates. So the counts of all fds that change their role are
+ * read at this position. They belong to it if nothing was written from before they were read until after it; or, where something
+ * is always written, if two reads around it are equal, because then the event did not occur in between.
  *
- * An event that read(2) itself sets off is never found quiet. Of its fds only the losses are known then, which is all that
- * is needed as long as each occurrence has its record; the ledger works out the rest by what was read.
+ * An event that occurs because of the read(2) itself is never found quiet. Then only the losses of its fds are known. This
+ * suffices as long as each occurrence has its record; the ledger calculates the rest from what was read.
  */
 #include "daemon/reader/cycle.h"
 
@@ -17,7 +16,7 @@
 #define BOUNDARY_TRIES 8
 #define SETTLE_TRIES 1000 /* only what interrupts this thread can write meanwhile */
 
-/* It becomes active, or ceases to be. */
+/* True if the stream becomes active, or ceases to be. */
 static bool is_turned(const Reader *r, const SnapshotStream *stream) {
         const SnapshotStream *before = snapshot_find(&r->snapshot->cpus[r->slot], stream->id);
 
@@ -40,7 +39,7 @@ static int read_turned(const Snapshot *next, TurnedStream *turned, size_t n) {
 
                 turned[i].before = turned[i].now;
                 if (stream->member > 0)
-                        continue; /* it counts for its leader, and has no samples */
+                        continue; /* its leader's read has its count, and it has no samples */
                 error = open_read_patiently(stream->fd, stream->read_format, &turned[i].now);
                 turned[i].is_apart = error == OPEN_E_APART;
                 if (error < 0)
@@ -49,7 +48,7 @@ static int read_turned(const Snapshot *next, TurnedStream *turned, size_t n) {
         return 0;
 }
 
-/* Up to one common place of both rings, if there are two. *ret_found: it is. READER_E_STARVED, negative. */
+/* Drains up to a position common to both rings, if there are two. Stores whether it was found. READER_E_STARVED, negative. */
 static int reader_settle(Reader *r, bool *ret_found) {
         for (int i = 0; i < SETTLE_TRIES; i++) {
                 int error = reader_drain(r);
@@ -63,7 +62,7 @@ static int reader_settle(Reader *r, bool *ret_found) {
         return 0;
 }
 
-/* Whose samples are counted as they are read: its own count is never looked at, and may be time. */
+/* True for events whose samples are counted as they are read: their own count is not used, and may be a time. */
 static bool is_quiet(const TurnedStream *t) {
         return (t->stream->is_sampling || t->before.value == t->now.value) && t->before.lost == t->now.lost;
 }
@@ -76,8 +75,8 @@ static bool all_quiet(const TurnedStream *turned, size_t n) {
 }
 
 /*
- * What an fd has counted until now it did in the role that ends here. On the ring's CPU a place that both rings have in
- * common is between two occurrences whatever happens behind it.
+ * Assigns what an fd has counted until now to the role that ends here. On the ring's CPU, a common position of both rings is
+ * between two occurrences, whatever happens behind it.
  */
 static void turn(const Reader *r, const TurnedStream *t, bool is_between) {
         EventCounters *c = t->stream->counters;
@@ -105,7 +104,7 @@ int reader_find_boundary(Reader *r, const Snapshot *next, TurnedStream *turned) 
                         error = read_turned(next, turned, n);
                 if (error != 0)
                         return error;
-                if (reader_is_quiescent(r)) { /* nothing was written since: what was read belongs to this place */
+                if (reader_is_quiescent(r)) { /* nothing was written since: what was read belongs to this position */
                         for (size_t k = 0; k < n; k++)
                                 turned[k].before = turned[k].now;
                         break;

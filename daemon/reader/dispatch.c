@@ -1,15 +1,15 @@
 /*
- * How batches that a reader has pushed are dispatched: by the dispatcher, which is woken for them, or by the reader itself.
+ * How the batches that a reader has pushed are dispatched: by the dispatcher, which is woken for them, or by the reader itself.
  *
- * Wakeups are most of what a sample costs. The dispatcher usually runs on another CPU, so that all bytes have to leave this one's
- * caches, which costs more than all that is done with the samples of a tick. So where a drain brought no more than BATCHES_MOST
- * batches, and the dispatcher sleeps, the reader takes the dispatch lock and runs a cycle. The decision to doubt is that this is
- * time of the CPU on which the traced program runs. It is bounded: more batches wake the dispatcher before the drain is over, and
- * after a cycle of more than CYCLE_MOST, as many subscribers make them, the dispatcher has all cycles for NO_ASSIST_FOR.
+ * Wakeups are most of what a sample costs. The dispatcher usually runs on another CPU, so that all bytes have to move to the
+ * caches of that CPU, which costs more than all that is done with the samples of a tick. So if a drain brought at most
+ * BATCHES_MOST batches and the dispatcher sleeps, the reader takes the dispatch lock and runs a cycle. The price is time of the
+ * CPU on which the traced program runs. It is bounded: more batches wake the dispatcher before the drain is over, and after a
+ * cycle longer than CYCLE_MOST, as with many subscribers, the dispatcher runs all cycles for NO_ASSIST_FOR.
  */
 #include "daemon/reader/cycle.h"
 
-#define BATCHES_MOST 8 /* a tick of 1.5 M samples a second; half a MiB, of which a second cache has one */
+#define BATCHES_MOST 8 /* a tick at 1.5 million samples a second; half a MiB, which fits into an L2 cache */
 #define CYCLE_MOST (250 * NSEC_PER_USEC)
 #define NO_ASSIST_FOR (16 * NSEC_PER_MSEC)
 
@@ -19,7 +19,7 @@ static void reader_ring(Reader *r) {
         doorbell_ring(&r->dispatching->bell);
 }
 
-/* Of a small pool the dispatcher has to give back some while the reader goes on. */
+/* With a small pool, the dispatcher has to return batches while the reader continues. */
 void reader_pushed(Reader *r) {
         r->not_notified++;
         if (r->not_notified > BATCHES_MOST || r->not_notified > r->n_pool / 2)
@@ -42,7 +42,14 @@ void reader_release_timer(Reader *r) {
                 doorbell_ring(&r->dispatching->bell);
 }
 
-/* It took long, and somebody else waits, or the next one may take as long: the dispatcher goes on. */
+void reader_become_dormant(Reader *r) {
+        atomic_store_explicit(&r->view.is_dormant, true, memory_order_relaxed);
+        atomic_fetch_add_explicit(&r->dispatching->n_dormant, 1, memory_order_seq_cst);
+        if (atomic_load_explicit(&r->dispatching->looks_at, memory_order_seq_cst) == UINT64_MAX)
+                doorbell_ring(&r->dispatching->bell);
+}
+
+/* The cycle took long, and another thread waits for the lock, or the next cycle may take as long: the dispatcher continues. */
 static void reader_leave_cycle(Reader *r, nsec_t now) {
         Dispatching *d = r->dispatching;
 
@@ -52,13 +59,13 @@ static void reader_leave_cycle(Reader *r, nsec_t now) {
         doorbell_ring(&d->bell);
 }
 
-/* If the lock is held, its holder runs a cycle more, which sees what was pushed. */
+/* If the lock is held, its holder runs another cycle, which finds what was pushed. */
 static int reader_dispatch(Reader *r, nsec_t began) {
         Dispatching *d = r->dispatching;
         nsec_t wait;
 
         if (!owner_lock_try(&d->lock)) {
-                r->cycle_due = UINT64_MAX; /* its holder owns the timer then; to wait for that would be to spin */
+                r->cycle_due = UINT64_MAX; /* the lock's holder owns the timer then; this reader must not wait for it */
                 return 0;
         }
         do {

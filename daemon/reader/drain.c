@@ -1,14 +1,14 @@
 /*
- * From the ring's bytes to a batch: once for each record, whatever the number of subscribers.
+ * Drains the ring into batches: each record is decoded and encoded once, whatever the number of subscribers.
  *
- * A record is consumed only when all of its items are in a batch, or its loss is counted. When the items do not fit,
- * what was begun is taken back and the whole record tried again in an empty batch; when there is no empty batch, the
- * record stays in the ring, and the kernel counts exactly what it cannot write meanwhile.
+ * A record is consumed only when all of its items are in a batch, or its loss is counted. If the items do not fit, those already
+ * appended are removed, and the record is tried again in an empty batch. If there is no empty batch, the record stays in the
+ * ring, and the kernel counts exactly what it cannot write meanwhile.
  *
- * A mail is followed at the end of the ring, which a reader may never reach if more is written, each time that it waits for
- * batches, than these have room for. So one that has waited with a mail gives nothing back to the kernel before it is there:
- * a full ring has an end that stands still. What is lost for it, where so much happens that all batches are away, the kernel
- * counts.
+ * A command is executed at the end of the ring. A reader might never reach it, if more is written each time that it waits for
+ * batches than these have room for. So a reader that has waited for batches with a pending command gives no space back to the
+ * kernel until it reaches the end: the head of a full ring does not move. What is lost meanwhile, when so much happens that no
+ * batch is free, is counted by the kernel.
  */
 #include "daemon/reader/cycle.h"
 
@@ -17,12 +17,12 @@
 #include "daemon/decode/record-base.h"
 #include "daemon/reader/route.h"
 
-#define FULL_SHARE 8 /* of a ring: with less than that free, something may have found no room */
-#define PUBLISH_EACH ((uint64_t)64 * 1024) /* bytes of ring that are given back at a time */
+#define FULL_SHARE 8 /* of a ring: with less than this share free, a record may have found no room */
+#define PUBLISH_EACH ((uint64_t)64 * 1024) /* bytes of the ring that are given back at a time */
 
 /*
- * The fast path: a tracepoint's, of which each is an occurrence, at fixed places. Whose it is; NULL, with nothing
- * done, for all others, and for one that does not fit.
+ * The fast path: a sample of a tracepoint with fixed layout, each of which is an occurrence. Returns its stream; NULL, with
+ * nothing done, for all others, and if it does not fit.
  */
 static inline const SnapshotStream *reader_take_in_place(Reader *r, const SnapshotCpu *c, const uint8_t *bytes, size_t length) {
         const SnapshotStream *stream;
@@ -50,7 +50,7 @@ static inline const SnapshotStream *reader_take_in_place(Reader *r, const Snapsh
         return NULL;
 }
 
-/* READER_E_STARVED: the record was not touched. */
+/* READER_E_STARVED: the record was not consumed. */
 static int reader_take_whole(Reader *r, const uint8_t *bytes, size_t length, bool *ret_is_sample) {
         for (;;) {
                 int n = reader_need_batch(r);
@@ -86,7 +86,7 @@ static int drain_ring(Reader *r, Ring *ring, uint64_t head) {
         int n, taken = 0;
 
         if (head - ring->tail > ring->size - ring->size / FULL_SHARE)
-                loss_bell_note(r->losses); /* the kernel says that it had no room only when it writes again, if ever */
+                loss_bell_note(r->losses); /* the kernel reports that it had no room only when it writes the next record, if ever */
         while ((n = ring_peek(ring, head, &bytes, &length)) == 0) {
                 bool is_sample = true;
                 uint64_t run, until;
@@ -107,7 +107,7 @@ static int drain_ring(Reader *r, Ring *ring, uint64_t head) {
                 if (!stream || !before)
                         continue;
                 until = head - published < PUBLISH_EACH ? head : published + PUBLISH_EACH;
-                if (stream == before) /* and a third is likely */
+                if (stream == before) /* a third one is likely */
                         run = reader_take_run(r, ring, until, stream, length);
                 else
                         run = reader_take_interleaved(r, ring, until, &stream);
@@ -124,8 +124,8 @@ static int drain_ring(Reader *r, Ring *ring, uint64_t head) {
 }
 
 /*
- * While some events write into one ring and some into the other: now of this one and now of that one, as far as its records are
- * not younger than the other's next one, so that what a full batch leaves for the next one is not older.
+ * While some events write into one ring and some into the other: takes records from both in turns, from each as long as they are
+ * not younger than the next record of the other, so that what does not fit into a batch is not older than what does.
  */
 static int drain_both(Reader *r) {
         Ring *const rings[] = { &r->retiring, &r->ring };
@@ -137,7 +137,7 @@ static int drain_both(Reader *r) {
                 unsigned i = next[1] < next[0];
 
                 if (next[i] == UINT64_MAX)
-                        break; /* there is nothing, or nothing that can be followed */
+                        break; /* both are empty, or their contents are invalid */
                 taken = drain_ring(r, rings[i], reader_find_younger(r, rings[i], heads[i], next[!i]));
         }
         for (unsigned i = 0; i < ARRAY_SIZE(rings) && taken == 0; i++)
@@ -145,7 +145,7 @@ static int drain_both(Reader *r) {
         return taken;
 }
 
-/* The end was reached. */
+/* Called when the end of the ring was reached. */
 static void reader_let_go(Reader *r) {
         r->holds = false;
         ring_publish(&r->ring);
@@ -154,7 +154,7 @@ static void reader_let_go(Reader *r) {
 }
 
 int reader_drain(Reader *r) {
-        nsec_t began = reader_visible(r); /* before the heads: what is older is visible then */
+        nsec_t began = reader_visible(r); /* before the heads are read: everything older is visible then */
         int taken;
 
         r->began = began;

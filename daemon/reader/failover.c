@@ -1,16 +1,16 @@
 /*
- * Failover: reading the ring of a reader that does not run, because a real-time or deadline task has its CPU, or a debugger has stopped
- * it. The stall monitor notices it and starts a backup thread, which runs the reader's loop on another CPU. When the reader runs
- * again it takes its lock, and dismisses the backup: that it runs proves that its CPU can be had.
+ * Failover: reading the ring of a reader that does not run, because a real-time or deadline task uses its CPU, or a debugger has
+ * stopped it. The stall monitor notices it and starts a backup thread, which runs the reader's loop on another CPU. When the
+ * reader runs again it takes its lock and dismisses the backup: that it runs proves that its CPU is available.
  *
- * The decision to doubt is that the work is moved, and not the thread. A thread that sleeps holds nothing, so that one lock around
- * what a reader does between two sleeps (base/owner-lock.h) is enough for another thread to do it, also in place of one that is
- * stopped; and nobody has to find out when a moved thread can go home. Only a thread that lost its CPU while it holds the lock
- * is moved, so that it comes to the end of what it does; it goes back to its CPU by itself then.
+ * Design: the work is moved, not the thread. A sleeping thread holds nothing, so one lock around what a reader does between two
+ * sleeps (base/owner-lock.h) suffices for another thread to do it, even in place of a thread that is stopped; and nothing has to
+ * detect when a moved thread can return. Only a thread that lost its CPU while it holds the lock is moved, so that it can finish
+ * its cycle; then it returns to its CPU by itself.
  *
- * Whoever reads from another CPU reads with a guard (reader/remote.c). A thread can be moved at any moment, but goes home only
- * between two cycles of its loop. So what was done in a cycle was done on the ring's CPU if its thread is there afterwards; and a
- * clock that was read before its thread was seen there is older than whatever was under way there.
+ * A thread that reads from another CPU uses a guard (reader/remote.c). A thread can be moved at any moment, but returns only
+ * between two cycles of its loop. So what was done in a cycle was done on the ring's CPU if the thread is there afterwards; and a
+ * clock value that was read before the thread was seen there is older than whatever was in progress there.
  */
 #include "daemon/reader/cycle.h"
 
@@ -21,9 +21,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#define WATCH_FROM (16 * NSEC_PER_MSEC) /* who looks more often is overdue before its ring is full */
-#define SLACK_MOST (128 * NSEC_PER_MSEC) /* of an idle reader's timers */
-#define EXECUTE_AFTER (100 * NSEC_PER_MSEC) /* what is asked of a reader that is away for a moment waits for it, and is exact */
+#define WATCH_FROM (16 * NSEC_PER_MSEC) /* ns: a reader that sleeps for less is late before its ring is full */
+/* ns: a command waits for a reader that is away for less, which then gives exact cuts */
+#define EXECUTE_AFTER (100 * NSEC_PER_MSEC)
 #define SAY_EACH (10 * NSEC_PER_SEC)
 #define RETRY (1 * NSEC_PER_MSEC)
 
@@ -38,34 +38,41 @@ nsec_t reader_cpu_time(const Reader *r) {
         return clock_now(atomic_load_explicit(&r->cpu_clock, memory_order_relaxed)) + r->backup_cpu_time + backup;
 }
 
-/* Half of a ring that is read at ticks is nobody's concern; of one that is looked at rarely it may be the beginning of a flood. */
+/*
+ * Half a ring is normal for a reader that wakes at ticks. For one that sleeps long it may be the beginning of a flood, so the
+ * stall monitor is woken then.
+ */
 static void reader_watch_ring(Reader *r) {
         struct epoll_event when = { .events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)r->slot << 1 | 1 };
         int result;
 
-        /* first, or the monitor, which may be woken at once, clears it before it is set, and nothing watches any more */
+        /* before epoll_ctl(2): the monitor may be woken at once and clear it */
         atomic_store_explicit(&r->is_watched, true, memory_order_relaxed);
-        result = epoll_ctl(r->stall_fd, EPOLL_CTL_MOD, r->carrier_fd, &when); /* orders both, with epoll_wait(2) there */
+        /* a full barrier, like epoll_wait(2) in the monitor */
+        result = epoll_ctl(r->stall_fd, EPOLL_CTL_MOD, r->carrier_fd, &when);
         if (result < 0 && errno == ENOENT)
                 result = epoll_ctl(r->stall_fd, EPOLL_CTL_ADD, r->carrier_fd, &when);
-        if (result < 0) /* for want of memory: at the next sleep */
+        if (result < 0) /* ENOMEM: tried again at the next sleep */
                 atomic_store_explicit(&r->is_watched, false, memory_order_relaxed);
 }
 
-void reader_watch(Reader *r, nsec_t due) {
-        r->overdue_at = due == UINT64_MAX ? due : due + (r->is_slack ? SLACK_MOST : 0) + MAILBOX_OVERDUE;
-        if (due == UINT64_MAX)
-                return; /* a timer that is set still finds that nothing is overdue */
-        if (r->wait >= WATCH_FROM && r->stall_fd >= 0 && !atomic_load_explicit(&r->is_watched, memory_order_relaxed))
+void reader_watch(Reader *r, nsec_t due, bool may_fill) {
+        r->overdue_at = due == UINT64_MAX ? due : due + MAILBOX_OVERDUE;
+        if (may_fill && r->wait >= WATCH_FROM && r->stall_fd >= 0 && !atomic_load_explicit(&r->is_watched, memory_order_relaxed))
                 reader_watch_ring(r);
-        mailbox_set_overdue(r->mailbox.overdue_fd, r->overdue_at);
+        if (due != UINT64_MAX)
+                mailbox_set_overdue(r->mailbox.overdue_fd, r->overdue_at);
+        else if (may_fill)
+                mailbox_clear_overdue(&r->mailbox);
+        /* otherwise it may still expire, and then the reader is not late */
 }
 
 void reader_go_home(Reader *r) {
-        if (!atomic_load_explicit(&r->is_moved, memory_order_acquire)) /* pairs with look_at_cycle(): it was moved before */
+        /* pairs with look_at_cycle(), which sets it after the move */
+        if (!atomic_load_explicit(&r->is_moved, memory_order_acquire))
                 return;
         atomic_store_explicit(&r->is_moved, false, memory_order_relaxed);
-        (void)thread_move(&r->thread, &r->cpu, 1); /* EINVAL: it went offline, and so will this thread end */
+        (void)thread_move(&r->thread, &r->cpu, 1); /* EINVAL: the CPU went offline, and main will stop this thread */
 }
 
 static const char *reader_why(const Reader *r) {
@@ -101,7 +108,7 @@ static void reader_come_back(Reader *r) {
         r->has_said = false;
 }
 
-/* The monitor may hold the lock for a moment too; or the reader, which dismisses the backup by that. */
+/* The lock may also be held for a moment by the stall monitor, or by the reader, which thereby dismisses the backup. */
 static bool backup_acquire_lock(Reader *r) {
         while (!owner_lock_try(&r->lock))
                 (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){ .tv_nsec = (long)RETRY }, NULL);
@@ -138,7 +145,7 @@ void reader_let_end(const Reader *r) {
         size_t n = 0;
 
         if (thread_get_cpus(&cpus, &n) == 0)
-                (void)thread_move(&r->thread, cpus, n); /* else it ends when its CPU can be had */
+                (void)thread_move(&r->thread, cpus, n); /* if it fails, the thread ends when its CPU is available */
 }
 
 static int backup_run(void *userdata) {
@@ -158,7 +165,7 @@ int reader_fail_over(Reader *r, const uint32_t *cpus, size_t n_cpus) {
         char name[32];
         int error;
 
-        if (r->backup_state == BACKUP_NONE) { /* one that was here before is at its end */
+        if (r->backup_state == BACKUP_NONE) { /* an earlier backup is ending */
                 (void)thread_join(&r->backup);
                 (void)snprintf(name, sizeof(name), "backup-%u", r->cpu);
                 error = thread_start_on(&r->backup, THREAD_READER, name, cpus, n_cpus, backup_run, r);

@@ -1,10 +1,10 @@
 /*
- * Mixed samples: of many streams in turns, of which no run is made. What is asked once for a run is found out for each of
- * them, of the first line of its stream; the rest is as in a run: one loop with the batch at hand.
+ * Samples of many streams in turns, which form no run. What a run determines once is determined for each of them, from the first
+ * cache line of its stream; the rest is as in a run: one loop with the current batch.
  *
- * The decision to doubt is that they are taken by the handful, in three steps. With a thousand events the lines that a
- * sample needs are farther away than a whole sample takes: so first the processor is told where the streams of all of
- * them lie, then what these name, and while the first one is written, the others' lines are on their way.
+ * Design: they are taken PREFETCH_DEPTH at a time, in three steps. With a thousand events, fetching the cache lines that a sample
+ * needs takes longer than all the rest. So the streams of all of them are prefetched first, then what these point to; and while
+ * the first sample is written, the lines of the others are being fetched.
  */
 #include "daemon/reader/cycle.h"
 
@@ -15,16 +15,16 @@
 #include "daemon/route/match-program.h"
 
 #define PREFETCH_DEPTH 16
-#define SAME_ENOUGH 3 /* samples of one stream in a row behind its first: reader/run.c is made for them */
+#define SAME_ENOUGH 3 /* consecutive samples of one stream after its first: from so many on, reader/run.c is faster */
 
-/* Of a record that is not consumed yet. */
+/* A sample that is not consumed yet. */
 typedef struct Lookahead {
         const uint8_t *bytes;
         size_t length;
         const SnapshotStream *stream;
 } Lookahead;
 
-/* The record there, if it is a sample that may be plain, in one piece and before `until`; else NULL. */
+/* The record at a position, if it is contiguous, begins before `until` and may be a sample with base layout; else NULL. */
 static inline const uint8_t *lookahead_peek(const Ring *ring, uint64_t position, uint64_t until, size_t *ret_length) {
         size_t at = position & (ring->size - 1), most = ring->size - at;
         const uint8_t *bytes = ring->data + at;
@@ -36,13 +36,16 @@ static inline const uint8_t *lookahead_peek(const Ring *ring, uint64_t position,
                 return NULL;
         memcpy(&header, bytes, sizeof(header));
         if (header.type != PERF_RECORD_SAMPLE || header.size % 8 != 0 ||
-            header.size - (size_t)RECORD_BASE_RAW > most - RECORD_BASE_RAW) /* less or more */
+            header.size - (size_t)RECORD_BASE_RAW > most - RECORD_BASE_RAW) /* shorter or longer than possible */
                 return NULL;
         *ret_length = header.size;
         return bytes;
 }
 
-/* At most so many, with the streams that their ids lead to first; how many. n_same: of the last ones, as SAME_ENOUGH. */
+/*
+ * Looks at the next samples, at most PREFETCH_DEPTH, and prefetches the streams of their ids. Returns how many. n_same: how many
+ * of the last ones are of one stream, up to SAME_ENOUGH.
+ */
 static inline unsigned lookahead_fill(const Ring *ring, uint64_t until, const SnapshotCpu *c, uint64_t *last_id,
                                   unsigned *n_same, Lookahead *ahead, unsigned most) {
         uint64_t position = ring->tail;
@@ -69,7 +72,7 @@ static inline unsigned lookahead_fill(const Ring *ring, uint64_t until, const Sn
         return n;
 }
 
-/* Those of them that are single, up to the first one that is not; streams are the right ones then. */
+/* Returns how many of them, from the first on, can be taken here; their streams are resolved. */
 static inline unsigned lookahead_prefetch(const SnapshotCpu *c, unsigned head, Lookahead *ahead, unsigned n) {
         for (unsigned i = 0; i < n; i++) {
                 uint64_t id = load64(ahead[i].bytes + RECORD_BASE_ID);
@@ -92,11 +95,11 @@ static inline unsigned lookahead_prefetch(const SnapshotCpu *c, unsigned head, L
 
 typedef struct Interleaved {
         Batch *batch;
-        BatchEntry *begin, *end, *last; /* those that are not yet the batch's */
+        BatchEntry *begin, *end, *last; /* entries that the batch does not count yet */
         uint8_t *to, *to_end;
-        uint64_t mask; /* of all of them, */
-        uint32_t number; /* their subscription, */
-        uintptr_t base;  /* and from where their places are counted */
+        uint64_t mask; /* mask of all of these entries, */
+        uint32_t number; /* number of their subscription, */
+        uintptr_t base;  /* address from which their places are counted */
         nsec_t before;
         bool sorted;
 } Interleaved;
@@ -108,7 +111,7 @@ static inline void interleaved_begin(Interleaved *m, const Route *route) {
         m->before = b->n_entries > 0 ? m->end[-1].time : 0;
         m->sorted = true;
         m->mask = route->bit;
-        m->number = route->bit ? route->number : UINT32_MAX; /* nobody wants the first one: the next one's is another mask */
+        m->number = route->bit ? route->number : UINT32_MAX; /* no subscription wants the first one: the next one sets the mask */
         m->base = (uintptr_t)b->arena - BATCH_PLACE(BATCH_GROUP(route->number), 0);
 }
 
@@ -123,7 +126,7 @@ static inline bool interleaved_has_room(const Interleaved *m, const EncodePlan *
         return m->end < m->last && (size_t)(m->to_end - m->to) >= need;
 }
 
-/* An item that was written behind the others, and ends at `to`. */
+/* Adds the entry of an item that was written behind the others and ends at `to`. */
 static inline void interleaved_add(Interleaved *m, const Route *route, const Record *record, uint8_t *to) {
         if (__builtin_expect(route->number != m->number, 0)) {
                 interleaved_end(m);
@@ -137,7 +140,7 @@ static inline void interleaved_add(Interleaved *m, const Route *route, const Rec
         m->before = record->time;
 }
 
-/* The commonest of them: wanted without a question, and packed. False: it is not, and nothing is done. */
+/* The most frequent case: unconditional, and encoded by one copy. False: it is another case, and nothing was done. */
 static inline bool interleaved_take_one_copy(Interleaved *m, const Reader *r, const Lookahead *s) {
         const SnapshotStream *stream = s->stream;
         const Route *route = &stream->only;
@@ -178,7 +181,7 @@ uint64_t reader_take_interleaved(Reader *r, Ring *ring, uint64_t until, const Sn
         const SnapshotCpu *c = &r->snapshot->cpus[r->slot];
         const unsigned head = r->cpu == 0 ? HEAD_WITHOUT_CPU : 0;
         uint64_t n_taken = 0, last_id = (*stream)->id;
-        unsigned n_same = 0, most = 1, n, i; /* a handful only where one after the other can be taken */
+        unsigned n_same = 0, most = 1, n, i; /* looks ahead only if one sample after the other can be taken */
         Lookahead ahead[PREFETCH_DEPTH];
         Batch *b = r->batch;
         Interleaved m;

@@ -1,10 +1,12 @@
 /*
- * What the dispatcher has to know of tasks, out of the records that say it: notes in the batches, between the items, in
- * the order of time like these. The decision to doubt is that they are entries like items: the merge puts them in the
- * order of time across CPUs, so that the dispatcher needs no history to know who a thread was at any moment.
+ * Notes: what the dispatcher has to know of tasks, taken from side records and appended to batches between the items, ordered by
+ * time like these.
  *
- * Moves between cgroups have no record of their own; a tracepoint says them, opened by main for nobody else
- * (supervisor/readers/tasks.c) and known by its stream id.
+ * Design: notes are entries like items. The merge orders them by time across CPUs, so the dispatcher knows the state of each task
+ * at any moment without keeping a history.
+ *
+ * Moves between cgroups have no side record. A tracepoint reports them; main opens it only for this (supervisor/readers/tasks.c),
+ * and its samples are identified by their stream id.
  */
 #include "daemon/reader/cycle.h"
 
@@ -14,8 +16,9 @@
 #include "daemon/decode/fields.h"
 #include "daemon/kernel/task/tasks.h"
 #include "daemon/model/task-note.h"
+#include "daemon/model/zero-tid.h"
 
-/* False: the kernel has it of a thread that is outside of our pid namespace, or dead already. */
+/* False: the thread is outside of perfd's pid namespace (tid 0), or already dead (tid -1). */
 static bool is_task(uint32_t tid) {
         return tid != 0 && tid != UINT32_MAX;
 }
@@ -40,8 +43,8 @@ static void note_set_text(TaskNote *n, const char *text) {
 }
 
 /*
- * Memory that is no file (vdso, stacks, what a program makes for its own code) cannot be the first that an exec maps. A
- * file whose path perf_event_mmap_event() could not tell has a name like "//toolong": it was the first all the same.
+ * The program of an exec is the first file that is mapped. Anonymous memory (vdso, stacks, memory of just-in-time compilers) does
+ * not count. A file whose path perf_event_mmap_event() could not determine has a name such as "//toolong", and counts.
  */
 static bool note_of_map(TaskNote *n, const char *filename) {
         if (filename[0] != '/' || strncmp(filename, "//anon", 6) == 0)
@@ -105,21 +108,24 @@ int reader_note_move(Reader *r, const Record *record) {
 
 /* ---- names, for conditions --------------------------------------------------------------------------------------- */
 
-const char *reader_comm(Reader *r, uint32_t tid, nsec_t time) {
-        uint64_t version = comm_table_version(r->comms);
+const char *reader_comm(Reader *r, const Plan *plan, const Record *record) {
+        const ZeroTid zero = record->tid == 0 && r->has_no_pids ? zero_tid_of_sample(plan, record) : ZERO_TID_NONE;
+        const uint64_t version = comm_table_version(r->comms);
+        const uint32_t tid = record->tid;
+
+        if (zero == ZERO_TID_OUTSIDE || zero == ZERO_TID_UNKNOWN)
+                return zero == ZERO_TID_OUTSIDE ? COMM_OF_OUTSIDE : COMM_OF_NO_PID;
 
         if (tid == r->comm_tid && version == r->comm_version)
                 return r->comm;
         r->comm_version = version;
         r->comm_tid = tid;
-        if (tid == 0 && r->has_no_pids)
-                (void)snprintf(r->comm, sizeof(r->comm), COMM_OF_NO_PID);
-        else if (tid == 0)
+        if (tid == 0)
                 (void)snprintf(r->comm, sizeof(r->comm), "swapper/%u", r->cpu);
         else if (!comm_table_get(r->comms, tid, r->comm)) {
                 if (!task_comm(tid, r->comm))
-                        r->comm[0] = '\0'; /* gone before anybody asked */
-                comm_table_set(r->comms, tid, time, r->comm);
+                        r->comm[0] = '\0'; /* forgotten before it was used */
+                comm_table_set(r->comms, tid, record->time, r->comm);
         }
         return r->comm;
 }

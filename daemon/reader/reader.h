@@ -1,7 +1,7 @@
 /*
- * A reader thread: drains the ring of its CPU, on which it is pinned if that CPU is to have a reader, into batches.
- * Everything here but the functions marked for main belongs to the thread from start to join; or, while that does not run, to
- * its backup (reader/failover.c).
+ * A reader thread: drains the ring of its CPU into batches. It is pinned to that CPU if the CPU is to have a reader. From start
+ * to join, everything here except the functions marked "Main" belongs to the thread or, while it does not run, to its backup
+ * (reader/failover.c).
  */
 #pragma once
 
@@ -17,6 +17,7 @@
 #include "daemon/model/batch.h"
 #include "daemon/model/comm-table.h"
 #include "daemon/model/counters.h"
+#include "daemon/model/cut-scope.h"
 #include "daemon/model/dispatching.h"
 #include "daemon/model/process-tree.h"
 #include "daemon/model/batch-pipe.h"
@@ -26,59 +27,66 @@
 #include "daemon/ring/ring-view.h"
 
 typedef enum ReaderCommandKind {
-        READER_SET_SNAPSHOT, /* a snapshot; acknowledged when everything before this moment was read with the old one; with a cut just there */
-        READER_SWITCH, /* enable or disable streams of this CPU, between two of its events */
-        READER_CUTOVER, /* the same, off; and what their heirs have counted until now is taken off what is sent of counts */
-        READER_CUT,   /* fill the cut of every event and of the ring, of one place, where a batch ends */
-        READER_RING,  /* another ring beside the present one, which is drained until READER_RETIRE */
-        READER_RETIRE, /* nothing is written into the old ring any more: its last records, then it is unmapped */
-        READER_STOP,  /* last batch, then end */
+        /* a new snapshot, with a cut at its position; acknowledged when everything before the position was read with the old one */
+        READER_SET_SNAPSHOT,
+        READER_SWITCH, /* enable or disable fds of this CPU, between two of its occurrences */
+        /* the same, disabling; and subtracts what their successors have counted until now from the counts that are sent */
+        READER_CUTOVER,
+        READER_CUT,   /* fills the cut of every event of its scope and of the ring, at one position, where a batch ends */
+        READER_RING,  /* a second ring; the present one is drained until READER_RETIRE */
+        READER_RETIRE, /* nothing is written to the old ring any more: reads its last records and unmaps it */
+        READER_STOP,  /* pushes the last batch and ends */
 } ReaderCommandKind;
 
-/* An fd of an event that becomes active in the place of another one, or the other one. */
+/* An fd of an event that becomes active, or ceases to be. */
 typedef struct TurnedStream {
         const SnapshotStream *stream;
-        ReadCount before, now; /* what it has counted before the place where that is, and behind it */
-        bool is_apart;         /* a group's leader that could not be read */
+        ReadCount before, now; /* its counts before and behind the position where this happens */
+        bool is_apart;         /* the leader of a group that could not be read */
 } TurnedStream;
 
 typedef struct ReaderCommand {
         ReaderCommandKind kind;
-        uint64_t sequence;  /* grows with each mail; acknowledged by Reader.acknowledged */
-        uint64_t cut;       /* CUT, ADOPT: the cut's number, which is what batches have from there on; 0: ADOPT without one */
-        Snapshot *snapshot; /* ADOPT: a reference that moves to the reader */
-        TurnedStream *turned; /* ADOPT: borrowed until then too, room for all of its streams; NULL: none changes over */
-        const int *fds;     /* SWITCH, HAND_OVER: of own_fds, or borrowed until the acknowledgement */
+        uint64_t sequence;  /* grows with each command; acknowledged by Reader.acknowledged */
+        /* READER_CUT, READER_SET_SNAPSHOT: number of the cut, which later batches carry; 0: a snapshot without a cut */
+        uint64_t cut;
+        CutScope *scope;    /* of that cut, a reference that moves to the reader; NULL: all events */
+        Snapshot *snapshot; /* READER_SET_SNAPSHOT: a reference that moves to the reader */
+        /* READER_SET_SNAPSHOT: borrowed until acknowledged, with room for all of its streams; NULL: no fd changes its role */
+        TurnedStream *turned;
+        const int *fds;     /* READER_SWITCH, READER_CUTOVER: own_fds, or borrowed until acknowledged */
         size_t n_fds;
         bool on;
-        int *ret_error; /* SWITCH, HAND_OVER, RING: where the first failure goes, main's; untouched without one */
-        struct ReaderRing *ring; /* RING: main's until the acknowledgement; its contents move */
+        int *ret_error; /* READER_SWITCH, _CUTOVER, _RING: main's; gets the first error, and is otherwise unchanged */
+        struct ReaderRing *ring; /* READER_RING: main's until acknowledged; its contents move */
+        ReadBudget *budget; /* whose request makes it do this, a reference that moves to the reader; NULL: nobody's that is limited */
+        size_t n_switched;  /* the reader's: of fds */
         int own_fds[];
 } ReaderCommand;
 
-/* Least times of what lies in the ring, by chunks of it: reader/backlog.c. */
+/* The lowest time of the records in each chunk of the ring: reader/backlog.c. */
 #define BACKLOG_CHUNK ((uint64_t)16 * 1024) /* bytes of ring */
 typedef struct Backlog {
         nsec_t *least;
         size_t n_chunks;
-        uint64_t scanned; /* every record that begins before it is in a chunk's least */
-        uint64_t chunk;   /* the last one that was begun */
+        uint64_t scanned; /* each record that begins before it is included in the lowest time of its chunk */
+        uint64_t chunk;   /* the last chunk that was begun */
 } Backlog;
 
-/* The internal stream that says who moves to which cgroup: cgroup:cgroup_attach_task. */
+/* Fields of the internal event that reports cgroup migrations: cgroup:cgroup_attach_task. */
 typedef struct MoveFields {
         uint64_t id;      /* of the stream; 0: there is none */
         Plan *plan;       /* borrowed */
         const PlanField *hierarchy, *cgroup, *tid, *path;
-        uint64_t wanted;  /* hierarchy: that of perf events */
+        uint64_t wanted;  /* id of the hierarchy that perf events use */
         SampleLayout layout;
 } MoveFields;
 
-#define READER_MORE_BATCHES 128 /* beside the pool, for a mail */
-#define READER_EARLY_SHARE 8 /* of a ring: what its watermark finds, if it is less, waits for the next tick */
-#define READER_FLUSH (3 * NSEC_PER_MSEC) /* with the way behind it, half of all samples are there within 2 ms */
+#define READER_MORE_BATCHES 128 /* beside the pool, to execute a command */
+/* of a ring: if less than this share is full when the kernel wakes the reader, it waits for the next tick */
+#define READER_EARLY_SHARE 8
 
-/* A ring with its carrier: what one CPU has, or gets. */
+/* A ring with its carrier, of one CPU. */
 typedef struct ReaderRing {
         Ring ring;
         Backlog backlog;
@@ -87,11 +95,11 @@ typedef struct ReaderRing {
         uint64_t carrier_read_format; /* of its attr */
 } ReaderRing;
 
-/* The thread that reads in place of a reader's own: with the lock. */
+/* The state of the thread that reads in place of the reader's own. Protected by the lock. */
 typedef enum ReaderBackup {
-        BACKUP_NONE,      /* there is none, or it is at its end */
+        BACKUP_NONE,      /* there is none, or it is ending */
         BACKUP_READS,
-        BACKUP_DISMISSED, /* the reader itself runs again: it ends when it looks next */
+        BACKUP_DISMISSED, /* the reader runs again: the backup ends when it wakes next */
 } ReaderBackup;
 
 typedef struct Reader {
@@ -103,128 +111,136 @@ typedef struct Reader {
         uint64_t carrier_id; /* stream id of the side records */
         uint64_t carrier_read_format; /* of its attr */
         uint32_t own_pid;
-        bool has_no_pids; /* of whoever is outside of our pid namespace, who is told as tid 0 */
-        nsec_t flush;        /* how long a sample may lie in the ring while it is busy, if nobody asks for less */
+        bool has_no_pids; /* tasks outside of perfd's pid namespace have tid 0 in records */
+        nsec_t base_tick;    /* ns: READER_TICK; tests have others */
         ThreadPriority priority;
-        nsec_t guard;        /* of a ring that is read from another CPU; 0: it is not */
-        const uint32_t *remote_cpus; /* the CPUs that it may be read from then; borrowed */
+        nsec_t guard;        /* ns: for a ring that is read from another CPU; 0: it is read on its own */
+        const uint32_t *remote_cpus; /* with a guard: the CPUs that the thread may run on; borrowed */
         size_t n_remote_cpus;
-        nsec_t away_guard;   /* of a reader on its ring's CPU, while the ring is read from another one all the same; 0: it never is */
-        int overdue_fd;      /* timerfd of the stall monitor, for when this thread should have run; -1: there is none */
-        int stall_fd;        /* epoll(7) of the stall monitor, or -1 */
+        /* ns: the guard of a reader on its ring's CPU for the time that a backup reads the ring; 0: no backup ever does */
+        nsec_t away_guard;
+        int overdue_fd;      /* timerfd of the stall monitor that expires when this thread is late; -1: there is none */
+        int stall_fd;        /* epoll(7) fd of the stall monitor; -1: there is none */
         Ring ring;
         CommTable *comms;
-        ProcessTree *kin; /* NULL: nobody asks who descends from whom */
-        Dispatching *dispatching; /* what becomes of batches that were queued */
-        LossBell *losses;      /* for who says what was lost; NULL: nobody does */
-        int acknowledge_fd;    /* eventfd of main, written after an acknowledgement */
+        ProcessTree *kin; /* NULL: births of processes are not recorded */
+        Dispatching *dispatching; /* how batches that were pushed are dispatched */
+        LossBell *losses;      /* told when samples are lost; NULL: nothing is */
+        int acknowledge_fd;    /* eventfd of main, written after each acknowledgement */
         SampleLayout side_layout;
         MoveFields moves;
 
         /*
-         * Between threads. is_backup is written with the lock, and is a hint to who has it not. `acknowledged` is stored with release
-         * behind what the mail did, and loaded with acquire by main: counters, cuts and mail_error are seen with it. cpu_time
-         * stands alone.
+         * Shared between threads. is_backup is written with the lock, and is a hint for threads without it. `acknowledged` is
+         * stored with release order after a command was executed, and loaded with acquire order by main, which then sees the
+         * counters, the cuts and command_error. cpu_time is not ordered with anything.
          */
-        OwnerLock lock; /* its holder, the thread, which is its owner, or its backup, has all of "the thread's own" */
-        atomic_bool is_backup;  /* the backup had it last */
-        atomic_bool is_moved;   /* the stall monitor took the thread off its CPU, in the middle of a cycle */
-        atomic_bool is_watched; /* the stall monitor is woken when half of the ring was written */
-        Mailbox mailbox;  /* mails from main, asks from any */
-        Queue full, free; /* batches to the dispatcher and back */
-        RingView view; /* open while the thread runs on its CPU, and has one ring */
-        _Atomic(nsec_t) reports_until; /* CLOCK_MONOTONIC, the dispatcher's: its watermark is waited for at every tick until then */
-        atomic_bool needs_batch; /* waits for a free batch: the dispatcher is to ask READER_ASK_BATCHES */
+        /* its owner is the thread; its holder, the thread or its backup, may use all fields of "the thread's own" */
+        OwnerLock lock;
+        atomic_bool is_backup;  /* the last holder was the backup */
+        atomic_bool is_moved;   /* the stall monitor has moved the thread to other CPUs in the middle of a cycle */
+        atomic_bool is_watched; /* the stall monitor is woken when half of the ring has been written */
+        Mailbox mailbox;  /* commands of main, asks of any thread */
+        Queue full, free; /* batches to the dispatcher, and back */
+        RingView view; /* open while the thread runs on its CPU and has one ring */
+        /* CLOCK_MONOTONIC, set by the dispatcher: the reader reports a watermark at each tick until then */
+        _Atomic(nsec_t) reports_until;
+        _Atomic(nsec_t) told_tick; /* ns: how often it drains while records come, or would; read by the dispatcher */
+        atomic_bool needs_batch; /* it waits for a free batch: the dispatcher asks READER_ASK_BATCHES when it returns one */
         _Atomic(uint64_t) acknowledged;
         atomic_bool is_abandoned;
-        atomic_bool is_at_end; /* the thread, not its backup: set with release behind all that it does */
-        int mail_error;   /* of the last mail; main looks at it when that is acknowledged */
+        atomic_bool is_at_end; /* of the thread, not its backup: set with release order when it has nothing left to do */
+        int command_error;   /* of the last command; main reads it after the acknowledgement */
         Heartbeat heartbeat;
         RingCounters counters;
-        _Atomic(uint64_t) cpu_time; /* ns, of the thread, as of the last cut */
+        _Atomic(uint64_t) cpu_time; /* ns of CPU time of the thread until the last cut */
 
         /* the thread's own */
         Snapshot *snapshot;
-        Batch *batch;      /* being filled, or NULL */
-        Record in_place;      /* used again for each sample that is taken in place */
-        Batch **spare;     /* those that came back, the last one on top: it is still in the cache */
+        Batch *batch;      /* the batch being filled, or NULL */
+        Record in_place;      /* reused for each sample that is taken in place */
+        Batch **spare;     /* free batches; the last one returned is used first, because it is still in the cache */
         size_t n_spare;
-        size_t n_pool;     /* batches that it has in all */
-        size_t n_more;     /* batches beside those of the pool, as long as they are on their way */
-        uint64_t cut;      /* number of the last one; main's while there is no thread */
+        size_t n_pool;     /* number of batches of the pool */
+        size_t n_more;     /* number of batches in use beside the pool; they are freed when they come back */
+        uint64_t cut;      /* number of the last cut; main's while there is no thread */
         nsec_t watermark;  /* of the last whole drain */
-        nsec_t began;      /* of this drain: when its heads had not been read yet */
-        nsec_t given;      /* the youngest watermark of its batches: what comes later into a ring is not older */
-        nsec_t shared_time; /* of the last sample of a software event */
-        uint64_t told_times; /* RingCounters.foreign_times when the log was told of it, */
-        nsec_t told_times_at; /* CLOCK_MONOTONIC: then */
+        nsec_t began;      /* of this drain: the time before its heads were read */
+        nsec_t given;      /* the latest watermark of its batches: records that come later into a ring are not older */
+        nsec_t shared_time; /* time of the last sample of a software event */
+        uint64_t told_times; /* RingCounters.foreign_times when it was last logged */
+        nsec_t told_times_at; /* CLOCK_MONOTONIC: when that was */
         Backlog backlog;
-        nsec_t wait;       /* at which multiples it looks again */
-        nsec_t tick, along_tick, idle_wait; /* what `wait` is while records come, while it goes along, and at most */
-        nsec_t next_look;  /* CLOCK_MONOTONIC: the next of these multiples, when it last went to sleep */
-        bool is_asked;     /* for what it pushes now */
-        uint32_t asks;     /* what was asked stands until it is answered: it is not asked twice */
+        nsec_t wait;       /* ns: the reader wakes at multiples of this */
+        nsec_t tick;               /* ns, `wait` while records come; */
+        nsec_t tick_min, tick_max; /* between these */
+        bool is_in_vain;           /* the last drain found nothing */
+        /* the ring's tail at CLOCK_MONOTONIC paced_at, from where on the rate is measured; paced_at 0: from the next drain on */
+        uint64_t paced_tail;
+        nsec_t paced_at;
+        nsec_t next_look;  /* CLOCK_MONOTONIC: the next multiple of `wait`, as of when it last went to sleep */
+        bool is_asked;     /* a watermark was asked for, which the present batch answers */
+        uint32_t asks;     /* bits that have been asked and not answered: nothing is asked twice */
         bool has_stopped;
-        nsec_t overdue_at; /* CLOCK_MONOTONIC: when it should have run again; UINT64_MAX: it need not */
+        nsec_t overdue_at; /* CLOCK_MONOTONIC: when it is late if it has not run; UINT64_MAX: it need not run */
         ReaderBackup backup_state;
         Thread backup;
         nsec_t failed_over_at; /* CLOCK_MONOTONIC */
-        bool has_said;         /* that it did, in the log */
-        nsec_t said_at;        /* the last time */
-        _Atomic(clockid_t) cpu_clock; /* of the thread; the stall monitor reads it without the lock */
-        nsec_t backup_cpu_time; /* of backups that ended */
-        bool has_read_early; /* records, since that tick's one before */
-        bool is_slack;     /* the thread's timers may be late */
-        size_t not_notified;     /* batches that the dispatcher was not woken for */
-        bool has_rung;     /* in this drain */
-        nsec_t cycle_due;   /* CLOCK_MONOTONIC: while it owns the timer: when the dispatcher's next cycle is due */
-        nsec_t next_read;  /* when counts are to be read, UINT64_MAX: never */
-        ReaderCommand *mail;  /* begun, waits for a whole drain */
-        bool holds;        /* nothing that was read goes back to the kernel before such a one */
-        Ring retiring;     /* the ring before this one, while events still write there; else null */
-        uint64_t retiring_id; /* of its carrier */
+        bool has_said;         /* the failover at `failed_over_at` has been logged */
+        nsec_t said_at;        /* CLOCK_MONOTONIC: when one was last logged */
+        _Atomic(clockid_t) cpu_clock; /* CPU-time clock of the thread; the stall monitor reads it without the lock */
+        nsec_t backup_cpu_time; /* ns, of backups that have ended */
+        bool has_read_early; /* it has read records since the tick before next_look */
+        size_t not_notified;     /* batches that the dispatcher has not been woken for */
+        bool has_rung;     /* it has woken the dispatcher in this drain */
+        nsec_t cycle_due;   /* CLOCK_MONOTONIC, while it owns the timer: when the dispatcher's next cycle is due */
+        uint64_t read_pass; /* how often all events were looked at for counts that are due */
+        nsec_t next_read;  /* ns: when counts are to be read next; UINT64_MAX: never */
+        ReaderCommand *command;  /* a command that waits for a whole drain */
+        bool holds;        /* until then, no space of the ring is given back to the kernel */
+        Ring retiring;     /* the previous ring, while events still write to it; else null */
+        uint64_t retiring_id; /* stream id of its carrier */
         uint64_t comm_version;
         uint32_t comm_tid;
         char comm[COMM_SIZE];
 } Reader;
 
 /*
- * Main, before start: everything but the fields "set by main" gets its null image; pool: bytes of batches, allocated
- * here, at least two. -ENOMEM or what eventfd(2) says.
+ * Main, before start: initializes everything except the fields "set by main"; pool: bytes of batches, allocated here, at least
+ * two batches. -ENOMEM, -errno of eventfd(2).
  */
 int reader_init(Reader *r, size_t pool);
-/* Main. Starts it with `snapshot` (a reference moves). Negative: from thread_start(). */
+/* Main. Starts the thread with `snapshot`, a reference that moves. Negative: from thread_start(). */
 int reader_start(Reader *r, Snapshot *snapshot);
 /* Main, after READER_STOP was posted: waits for the end. */
 int reader_join(Reader *r);
-/* The same for so many ns at most. False: its thread, or its backup's, has not ended; nothing has changed. */
+/* The same, for at most so many ns. False: its thread or its backup has not ended; nothing has changed. */
 bool reader_join_within(Reader *r, nsec_t most);
-/* Main: its thread has nothing left to do but to end, and has said so by acknowledge_fd. */
+/* Main: true if its thread has nothing left to do; it has written to acknowledge_fd then. */
 bool reader_is_at_end(const Reader *r);
-/* Main, instead of join, before the process ends: what it looks at may go, and that it fails then is no news. */
+/* Main, instead of join, before the process ends: objects that the thread uses may be freed, and its errors are ignored then. */
 void reader_abandon(Reader *r);
-/* Main, after join: ready to be started again, on a new ring. */
+/* Main, after join: prepares it to be started again, on a new ring. */
 void reader_renew(Reader *r);
-/* Main, after join; accepts half-built ones. Batches that are on the way must have come back or be freed by main. */
+/* Main, after join; accepts partly initialized readers. Batches must have come back, or be freed by main. */
 void reader_deinit(Reader *r);
 
-/* What the dispatcher sees of it. */
+/* The dispatcher's end of its queues. */
 static inline BatchPipe reader_pipe(Reader *r) {
         return (BatchPipe){ .full = &r->full, .free = &r->free, .needs_batch = &r->needs_batch, .reader = &r->mailbox,
-                       .view = &r->view, .cpu = r->cpu, .reports_until = &r->reports_until };
+                       .view = &r->view, .cpu = r->cpu, .reports_until = &r->reports_until,
+                       .tick = &r->told_tick };
 }
 
-/* Main: posts a mail whose memory moves. */
-void reader_post(Reader *r, ReaderCommand *mail);
+/* Main: posts a command, which moves. */
+void reader_post(Reader *r, ReaderCommand *command);
 
 /*
- * reader/failover.c: the stall monitor, with the lock: a backup reads from one of these CPUs, none of which is the ring's.
- * Negative, from thread_start(): nobody does.
+ * reader/failover.c, by the stall monitor, with the lock: starts a backup that reads from one of these CPUs, none of which is the
+ * ring's. Negative: from thread_start(); there is no backup then.
  */
 int reader_fail_over(Reader *r, const uint32_t *cpus, size_t n_cpus);
-/* The holder of the lock: the reader should have run, and did not. */
+/* By the holder of the lock: true if the reader is late. */
 bool reader_is_overdue(const Reader *r);
-/* reader/route.c: a table that has its routes becomes what readers need. -ENOMEM */
-int reader_finish_routes(RouteTable *t);
-/* Main: room for the backlog of a ring of so many bytes. -ENOMEM */
+/* Main: allocates the backlog of a ring of so many bytes. -ENOMEM */
 int backlog_init(Backlog *h, size_t ring_size);

@@ -1,13 +1,12 @@
 /*
- * The ring of a CPU that has no reader of its own is read by a thread on another CPU, and that thread sees less: it may
- * look while the ring's CPU is in the middle of an occurrence, which has its time, or is counted, and is not in the ring
- * yet. Nothing says so. What can be said is only how long this takes at most: the guard. An occurrence is written with
- * preemption off, so that only interrupts come in between, and softirqs, which end after 2 ms (MAX_SOFTIRQ_TIME); or,
- * on a virtual machine, its host.
+ * The ring of a CPU without a reader of its own is read by a thread on another CPU. It may read while the ring's CPU is in the
+ * middle of an occurrence, which has its time already, or is counted, but is not in the ring yet; nothing indicates this. Only
+ * the maximum duration is known: the guard time. An occurrence is written with preemption disabled, so only interrupts and
+ * softirqs come in between, which end after 2 ms (MAX_SOFTIRQ_TIME); or, on a virtual machine, its host.
  *
- * So such a reader says of everything that it was read a guard later than one on the ring's CPU would (what still comes
- * later is late, and counted so); and that a place of the ring is between two occurrences only when nothing came for a
- * guard. Where something always comes, that place is not found, and the ledger does not call the row exact.
+ * So the watermark of such a reader is a guard time behind the clock; what arrives even later is counted as late. A position of
+ * the ring counts as between two occurrences only when nothing arrived for a guard time. If something always arrives, no such
+ * position is found, and the ledger marks the row as inexact.
  */
 #include "daemon/reader/cycle.h"
 
@@ -26,7 +25,7 @@ nsec_t reader_guard(const Reader *r) {
 nsec_t reader_visible(const Reader *r) {
         nsec_t now = clock_now(r->clock);
 
-        return now - reader_guard(r); /* where it runs behind the clock, and before the head */
+        return now - reader_guard(r); /* the CPU is determined after the clock was read, and before the head is */
 }
 
 void reader_wait_guard(const Reader *r) {
@@ -37,7 +36,7 @@ void reader_wait_guard(const Reader *r) {
         if (guard == 0)
                 return;
         ts = nsec_timespec(clock_now(CLOCK_MONOTONIC) + guard);
-        slack = prctl(PR_GET_TIMERSLACK); /* that of an idle reader is longer than any guard */
+        slack = prctl(PR_GET_TIMERSLACK); /* by default 50 us, which is longer than most guards */
         (void)prctl(PR_SET_TIMERSLACK, 1);
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
                 ;
@@ -45,7 +44,7 @@ void reader_wait_guard(const Reader *r) {
 }
 
 bool reader_has_seen_all(const Reader *r) {
-        /* the new one first: what fires between the two looks is seen in the old one, where it is written too */
+        /* the new ring first: what occurs between the two reads is seen in the old one, to which it is written too */
         if (ring_head(&r->ring) != r->ring.tail)
                 return false;
         return !r->retiring.page || ring_head(&r->retiring) == r->retiring.tail;

@@ -1,6 +1,4 @@
-/*
- * For the files of a reader: the last step of every sample, the same for those that are taken in place and for all others.
- */
+/* The last step of each sample, whether it was taken in place or not: conditions and encoding. */
 #pragma once
 
 #include "daemon/encode/item-fixed.h"
@@ -16,20 +14,20 @@ static inline int reader_encode(Batch *b, const EncodePlan *plan, const Record *
                 return READER_E_NO_ROOM;
         to = batch_room(b, &room);
         if (item_encode_fast(plan, record, to, room, &length) != 0)
-                return READER_E_NO_ROOM; /* its plan was checked */
+                return READER_E_NO_ROOM; /* the event's plan was checked, so only room can be missing */
         batch_append(b, record->time, mask, plan->event_id, record->tid, length);
         b->entries[b->n_entries - 1].place |= more;
         return 0;
 }
 
-/* reader/route.c: the same of a stream that is special. */
+/* reader/route.c: the same for a stream with groups above 0, or with names. */
 int reader_route_special(Reader *r, const SnapshotStream *stream, Record *record);
 
-/* A whole sample, for whoever wants it, once for each encoding. READER_E_NO_ROOM: what of it was appended is to be taken back. */
+/* Appends the items of a whole sample, one for each encoding. READER_E_NO_ROOM: the caller removes the items that were appended. */
 static inline int reader_route(Reader *r, const SnapshotStream *stream, Record *record) {
         const Route *route = stream->routes, *end = route + stream->n_routes;
         EventCounters *counters = stream->counters;
-        uint32_t more = 0; /* none yet */
+        uint32_t more = 0; /* none was appended yet */
 
         if (route == end || (stream->exclude_self && record->pid == r->own_pid)) {
                 counter_add(&counters->filtered, 1);

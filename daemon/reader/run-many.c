@@ -1,10 +1,10 @@
 /*
- * A run for any number of subscriptions, in up to RUN_ITEMS encodings: one entry for each encoding that somebody wants. Of
- * those with conditions, most are answered by one range, in a loop that touches nothing else.
+ * A run for any number of subscriptions, in up to RUN_ITEMS encodings: one entry for each encoding that some subscription wants.
+ * Most conditions are decided by one range comparison, in a loop that accesses nothing else.
  */
 #include "daemon/reader/run.h"
 
-/* Of those who want this encoding under conditions, who want this sample. */
+/* Which subscriptions with conditions want this sample in this encoding. */
 static __attribute__((noinline)) uint64_t run_ask(const RunItem *i, const uint8_t *at, const Record *record) {
         uint64_t mask = 0;
 
@@ -19,7 +19,7 @@ uint64_t run_take_many(Reader *r, Ring *ring, const Run *s) {
         const RunSignature l = s->like;
         Batch *b = r->batch;
         BatchEntry *begin = b->entries + b->n_entries, *e = begin, *last_entry = b->entries + BATCH_ENTRIES - s->n_items;
-        const uintptr_t base = (uintptr_t)b->arena - BATCH_PLACE(s->group, 0); /* from which an entry's place is counted */
+        const uintptr_t base = (uintptr_t)b->arena - BATCH_PLACE(s->group, 0); /* address from which an entry's place is counted */
         uint8_t *to = b->arena + b->used, *const last = b->arena + BATCH_ARENA - s->need;
         nsec_t before = b->n_entries > 0 ? e[-1].time : 0;
         const uint8_t *at = s->first;
@@ -62,9 +62,9 @@ uint64_t run_take_many(Reader *r, Ring *ring, const Run *s) {
                 before = record->time;
                 delivered++;
         }
-        batch_extend(b, (size_t)(e - begin), s->group, 0, (size_t)(to - b->arena), sorted); /* uncounted: */
+        batch_extend(b, (size_t)(e - begin), s->group, 0, (size_t)(to - b->arena), sorted); /* matches are counted below */
         for (const RunItem *i = s->items; i < items_end && s->group == 0; i++)
                 if (!i->asks)
-                        batch_count(b, i->always, delivered); /* then there are no others */
+                        batch_count(b, i->always, delivered); /* then no other subscription has it */
         return run_end(s, ring, at, delivered);
 }

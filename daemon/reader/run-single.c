@@ -1,20 +1,23 @@
 /*
- * A run of items of one encoding, for one subscription or for any that have no conditions: the loop that carries a flood.
+ * A run of items of one encoding, for one subscription, or for any number without conditions: the loop that takes a flood.
  *
- * The decision to doubt is that it is compiled four times, with a condition and without, for items that are one copy and for
- * others: what is known of the whole run is then not asked in the loop, and each of the four has all registers for itself.
+ * Design: it is compiled four times, with and without a condition, for items that are one copy and for others. What is constant
+ * in a run is then not tested in the loop, and each of the four has all registers.
  */
 #include "daemon/reader/run.h"
 
 #include <string.h>
 
-/* Of the only subscription. Ranges are of the record here, not of its raw bytes; without any, `first` holds for each one. */
+/*
+ * The condition of the only subscription. Ranges are of the record here, not of its raw bytes; without ranges, the result for the
+ * first sample applies to all.
+ */
 typedef struct RunCondition {
         const MatchProgram *program;
         uint64_t bit;
         MatchRange first, others[MATCH_RANGES - 1];
         unsigned n_others;
-        uint16_t rest; /* where the program goes on behind them, or its answer */
+        uint16_t rest; /* where the program continues after the ranges, or its result */
 } RunCondition;
 
 static void run_condition_init(RunCondition *c, const Run *s) {
@@ -31,7 +34,7 @@ static void run_condition_init(RunCondition *c, const Run *s) {
         c->rest = n < program->n_ranges ? program->ranges[n].insn : program->rest;
 }
 
-/* Of those that have it. */
+/* Evaluates it for the sample at `at`. */
 static inline bool run_condition_holds(const RunCondition *c, Record *record, const uint8_t *at, uint32_t raw_size) {
         for (unsigned i = 0; i < c->n_others; i++)
                 if (!match_range_holds(&c->others[i], at + c->others[i].at))
@@ -42,21 +45,24 @@ static inline bool run_condition_holds(const RunCondition *c, Record *record, co
         return match_run_from(c->program, c->rest, record);
 }
 
-/* The next one of which `q` holds, from `at` on, or where the run ends. */
+/* The next sample, from `at` on, for which `q` is true, or the end of the run. */
 static inline const uint8_t *run_find(const RunSignature *l, const MatchRange *q, const uint8_t *at) {
         while (run_has(l, at) && !match_range_holds(q, at + q->at))
                 at += l->length;
         return at;
 }
 
-/* What a template is not made for: threads without a number, samples without a time. */
+/* Encodes what a template cannot: threads without a number, samples without a time. */
 static __attribute__((noinline)) uint8_t *run_put_slow(Record *record, const EncodePlan *plan, const uint8_t *at,
                                                       uint32_t raw_size, uint8_t *to) {
         record_set_base(record, at, raw_size);
         return item_put_fixed(plan, record, to);
 }
 
-/* Where the last one may begin, if each of them becomes an item of this length; there is room for one. */
+/*
+ * The last position at which a sample of the run may begin, if each becomes an item of this length; there is room for at least
+ * one.
+ */
 static const uint8_t *run_last(const Run *s, const Batch *b, size_t item_length) {
         size_t n = BATCH_ENTRIES - b->n_entries, fit = (BATCH_ARENA - s->need - b->used) / item_length + 1;
 
@@ -68,8 +74,8 @@ static const uint8_t *run_last(const Run *s, const Batch *b, size_t item_length)
 }
 
 /*
- * Items that are alike. Compiled with a condition and without, NULL, and for each kind of item. Mostly a sample is of the same
- * task as the one before and not older, and then it is not odd either, because `before` is never 0.
+ * Appends items of one template. Compiled with and without (NULL) a condition, and for each kind of item. Usually a sample is of
+ * the same task as the one before, and not older; then it needs no slow case either, because `before` is never 0.
  */
 static inline __attribute__((always_inline)) uint64_t run_templates(Reader *r, Ring *ring, Run *s, const RunCondition *condition,
                                                                 ItemEncoding encoding) {
@@ -83,7 +89,7 @@ static inline __attribute__((always_inline)) uint64_t run_templates(Reader *r, R
         nsec_t before = b->n_entries > 0 && e[-1].time > 0 ? e[-1].time : 1;
         const uint8_t *at = s->first;
         uint64_t task = UINT64_MAX;
-        uintptr_t base; /* from which an entry's place is counted */
+        uintptr_t base; /* address from which an entry's place is counted */
         bool sorted = true;
         RunSignature l = s->like;
 
@@ -132,7 +138,7 @@ static inline __attribute__((always_inline)) uint64_t run_templates(Reader *r, R
         return run_end(s, ring, at, (uint64_t)(e - begin));
 }
 
-/* Apart, so that each loop has all registers for itself. */
+/* Not inlined, so that each loop has all registers. */
 static __attribute__((noinline)) uint64_t run_all_one_copy(Reader *r, Ring *ring, Run *s) {
         return run_templates(r, ring, s, NULL, ITEM_ONE_COPY);
 }

@@ -1,18 +1,16 @@
 /*
- * Runs: samples of one stream, one behind the other and as long as each other, which is what a flood is made of. What
- * reader_route() asks about each sample is asked once here, of the first one; of each other is asked whether it is like that
- * one, which is three comparisons, and where somebody has a condition, one number of it, in place. All that is counted is
- * worked out at the end, from how far the run came.
+ * Runs: consecutive samples of one stream with the same length, as in a flood. What reader_route() determines for each sample is
+ * determined once, for the first one. Each other sample is only compared with it, by three comparisons, and if a subscription has
+ * a condition, one number of the sample is compared in the ring. Counters are calculated at the end, from the length of the run.
  *
- * The decision to doubt is a second way from the ring to the batch. It is one for the plain case only; whatever is not like
- * the first one ends the run, untouched, and is taken as if there were none. Questions and encoding are the same functions in
- * both.
+ * Design: this is a second path from the ring to the batch, for simple cases only. Whatever is not like the first sample ends the
+ * run, is not consumed, and takes the general path. Both paths evaluate conditions and encode by the same functions.
  */
 #include "daemon/reader/run.h"
 
 #include <string.h>
 
-/* Takes the next record as the first one. False: it is of another kind. */
+/* Begins a run with the next record. False: it is of another kind. */
 static bool run_begin(Run *s, const Ring *ring, uint64_t until, const SnapshotStream *stream, size_t length) {
         size_t at = ring->tail & (ring->size - 1), most = ring->size - at;
         const uint8_t *first = ring->data + at;
@@ -40,7 +38,7 @@ uint64_t run_end(const Run *s, Ring *ring, const uint8_t *at, uint64_t delivered
         return n;
 }
 
-/* Nobody wants them. */
+/* Consumes the samples of a run that no subscription wants. */
 static uint64_t run_skip(const Run *s, Ring *ring) {
         const uint8_t *at = s->first;
 
@@ -49,10 +47,10 @@ static uint64_t run_skip(const Run *s, Ring *ring) {
         return run_end(s, ring, at, 0);
 }
 
-/* The same question, of the record instead of its raw bytes or of a Record. False: it is about what is not in there. */
+/* Translates a condition on a Record to one on the record's bytes in the ring. False: the field is not in these bytes. */
 static bool run_range_init(MatchRange *q, const MatchRange *from) {
         static const struct {
-                uint32_t end, ring_end; /* of a number: in a Record, in the ring */
+                uint32_t end, ring_end; /* end offsets of a number: in a Record, in the ring */
         } parts[] = { { offsetof(Record, pid) + 4, RECORD_BASE_PID + 4 }, { offsetof(Record, tid) + 4, RECORD_BASE_TID + 4 },
                       { offsetof(Record, time) + 8, RECORD_BASE_TIME + 8 } };
         uint32_t at = from->at + RECORD_BASE_RAW;
@@ -95,7 +93,9 @@ static void run_question_init(RunPredicate *q, const Run *s, const Route *route)
         q->bit = route->bit;
 }
 
-/* Adds the routes of one encoding, from `route` on; where the next one's begin, or NULL: there is no such run. */
+/*
+ * Adds the routes of one encoding, beginning with `route`. Returns where those of the next one begin; NULL: this cannot be a run.
+ */
 static const Route *run_add_item(Run *s, const Reader *r, const Route *route, const Route *end) {
         RunItem *i = &s->items[s->n_items];
 

@@ -1,6 +1,6 @@
 /*
- * For the files of a reader: what a run is (reader/run.c), and its loops, for the commonest case (reader/run-single.c) and
- * for all others (reader/run-many.c).
+ * What a run is (reader/run.c), and its loops: for the most frequent case (reader/run-single.c), and for all others
+ * (reader/run-many.c).
  */
 #pragma once
 
@@ -11,41 +11,42 @@
 
 #define RUN_ITEMS 8 /* encodings of one sample; with more there are no runs */
 
-/* What all of its records have in common: the header, the stream, the number of raw bytes; and where they end. */
+/* What all records of a run have in common: header, stream, number of raw bytes; and where they end. */
 typedef struct RunSignature {
         uint64_t header, id;
         uint32_t raw_size;
-        size_t length;       /* of each record */
-        const uint8_t *last; /* where the last one may begin, to be whole, in one piece and before the end */
+        size_t length;       /* bytes of each record */
+        /* the last position at which a record can begin that is complete and contiguous and ends before the run's limit */
+        const uint8_t *last;
 } RunSignature;
 
-/* Of one who wants an encoding under a condition: without `first`, which is of the record, the answer is no. */
+/* A condition of a subscription on one encoding. If `first`, a range of the record, is false, so is the condition. */
 typedef struct RunPredicate {
-        MatchRange first; /* of all of its ranges the one that is asked first */
+        MatchRange first; /* the range that is evaluated first */
         const MatchProgram *program;
         uint64_t bit;
 } RunPredicate;
 
-/* One encoding, and who wants it. */
+/* One encoding, and the subscriptions that want it. */
 typedef struct RunItem {
         const RunPredicate *questions, *questions_end;
         const EncodePlan *plan;
-        uint64_t always;  /* bits of those who have none */
+        uint64_t always;  /* bits of subscriptions without a condition */
         BatchEntry entry; /* what all of its entries have in common */
-        bool asks;        /* somebody has a condition */
-        bool is_counted;  /* one by one: somebody has, and is in group 0 */
+        bool asks;        /* some subscription has a condition */
+        bool is_counted;  /* samples are counted one by one: some subscription of group 0 has a condition */
         ItemEncoding encoding; /* of its samples, all of which have the same raw size */
-        ItemTemplate template; /* from ITEM_TEMPLATE on */
+        ItemTemplate template; /* valid from ITEM_TEMPLATE on */
 } RunItem;
 
 typedef struct Run {
         const SnapshotStream *stream;
         const uint8_t *first;
         RunSignature like;
-        uint32_t excluded; /* the pid whose samples end it; UINT32_MAX, of tasks that are gone: nobody's, and no harm */
-        size_t need;       /* room for all items of a sample */
+        uint32_t excluded; /* the pid whose samples end the run; UINT32_MAX, the pid of dead tasks: harmless */
+        size_t need;       /* bytes for all items of a sample */
         size_t n_items, n_questions;
-        uint32_t group;    /* of all who want it */
+        uint32_t group;    /* the group of all subscriptions that want it */
         RunItem items[RUN_ITEMS];
         RunPredicate questions[BATCH_BITS];
 } Run;
@@ -55,16 +56,16 @@ static inline bool run_has(const RunSignature *l, const uint8_t *at) {
                load32(at + RECORD_BASE_SIZE) == l->raw_size;
 }
 
-/* All before `at` were taken, of which so many were delivered. How many they are. */
+/* Consumes the samples before `at`, of which `delivered` were delivered. Returns their number. */
 uint64_t run_end(const Run *s, Ring *ring, const uint8_t *at, uint64_t delivered);
 /*
- * With what the program begins, of records instead of their raw bytes; how many. First comes what does not hold for the first
- * record, if there is something: mostly it is what refuses most of the run.
+ * Translates the ranges with which the program begins to offsets in records; returns how many. A range that is false for the
+ * first record comes first, because it usually rejects most of the run.
  */
 unsigned run_ranges_init(MatchRange *ranges, const Run *s, const MatchProgram *program);
 /*
- * How many were taken; perhaps none, for want of room. Single: one item, of which there is a template, and if anybody has a
- * condition, it is the only route.
+ * Both take a run, and return how many samples were taken: perhaps none, for lack of room. Single: there is one item, which has a
+ * template, and if it has a condition there is only one route.
  */
 uint64_t run_take_single(Reader *r, Ring *ring, Run *s);
 uint64_t run_take_many(Reader *r, Ring *ring, const Run *s);

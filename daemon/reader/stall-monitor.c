@@ -1,7 +1,7 @@
 /*
- * A reader that is late either sleeps, and then a backup reads in its place (reader/failover.c), or holds its lock in the middle of
- * a cycle, which may be a long one. In the second case its CPU time says whether it runs: if that stands still, the thread is moved
- * to another CPU, to end its cycle there.
+ * The stall monitor. A reader that is late either sleeps, and then a backup reads in its place (reader/failover.c), or holds its
+ * lock in the middle of a cycle, which may be a long one. In the second case its CPU time shows whether it runs: if it does not
+ * advance, the thread is moved to another CPU, to finish its cycle there.
  */
 #include "daemon/reader/stall-monitor.h"
 
@@ -16,13 +16,13 @@
 #define MONITOR_NICE -19
 #define EVENTS 16
 #define STOP UINT64_MAX
-#define RING_OVERDUE (2 * NSEC_PER_MSEC) /* behind the first half of a ring, as long as its reader slept */
-#define RUNS_SHARE 8 /* of the time: a thread that had less of its CPU does not get it */
+#define RING_OVERDUE (2 * NSEC_PER_MSEC) /* ns: after half of a ring was written while its reader slept */
+#define RUNS_SHARE 8 /* of the time: a thread that used less of its CPU than this share does not get it */
 #define END_MOST NSEC_PER_SEC
 #define RETRY (100 * NSEC_PER_MSEC)
 
 typedef struct Stall {
-        uint64_t turns; /* of the reader's heart, when it was seen in the middle of one */
+        uint64_t turns; /* of the reader's heartbeat, when it was seen in the middle of a cycle */
         nsec_t seen_at, cpu_time;
 } Stall;
 
@@ -34,7 +34,9 @@ static void say_once(StallMonitor *m, const Reader *r, const char *what, int err
         m->has_said = true;
 }
 
-/* The CPUs of this thread; those from which the ring may be read while its reader does not run come first, before its own one. */
+/*
+ * The CPUs of this thread. Those from which the ring may be read while its reader does not run come first, then the reader's own.
+ */
 static int find_cpus(const Reader *r, uint32_t **ret_cpus, size_t *ret_n, size_t *ret_n_others) {
         int error = thread_get_cpus(ret_cpus, ret_n);
         uint32_t *cpus = *ret_cpus;
@@ -49,8 +51,8 @@ static int find_cpus(const Reader *r, uint32_t **ret_cpus, size_t *ret_n, size_t
 }
 
 /*
- * With the reader's lock. A thread begins where the one that starts it may run, and may not get as far as to say that it wants to run
- * elsewhere if that is a CPU that somebody has taken: so this one keeps to the others first.
+ * With the reader's lock. A new thread starts on the CPUs of the one that creates it, and may not be able to set its own affinity
+ * if that is a CPU that a real-time task uses. So this thread first restricts itself to the other CPUs.
  */
 static void fail_over(StallMonitor *m, Reader *r) {
         _cleanup_free_ uint32_t *cpus = NULL;
@@ -69,10 +71,10 @@ static void fail_over(StallMonitor *m, Reader *r) {
         mailbox_set_overdue(r->overdue_fd, clock_now(CLOCK_MONOTONIC) + RETRY);
 }
 
-/* It had less of its CPU than it would, if it could run, since it was last seen in the middle of the same cycle. */
+/* True if it used less of its CPU than a running thread would, since it was last seen in the middle of the same cycle. */
 static bool is_held(Stall *s, Reader *r, nsec_t now) {
-        uint64_t turns = atomic_load_explicit(&r->heartbeat.turns, memory_order_relaxed); /* alone: is it the same cycle */
-        nsec_t cpu_time = clock_now(atomic_load_explicit(&r->cpu_clock, memory_order_relaxed)); /* alone */
+        uint64_t turns = atomic_load_explicit(&r->heartbeat.turns, memory_order_relaxed); /* a single value: is it the same cycle */
+        nsec_t cpu_time = clock_now(atomic_load_explicit(&r->cpu_clock, memory_order_relaxed)); /* a single value */
         bool held = turns == s->turns && s->seen_at > 0 && now - s->seen_at >= MAILBOX_OVERDUE / 2 &&
                     (cpu_time - s->cpu_time) * RUNS_SHARE < now - s->seen_at;
 
@@ -111,9 +113,9 @@ static void on_timer(StallMonitor *m, Reader *r) {
         owner_lock_leave(&r->lock);
 }
 
-/* The kernel says once that half of the ring was written, and has now said it here: the reader is told. */
+/* The kernel reports once that half of the ring has been written, and has done so to this thread: the reader has to be told. */
 static void on_ring(Reader *r) {
-        atomic_store_explicit(&r->is_watched, false, memory_order_relaxed); /* seen by whoever takes the ask */
+        atomic_store_explicit(&r->is_watched, false, memory_order_relaxed); /* visible to the thread that takes the ask */
         mailbox_ask(&r->mailbox, READER_ASK_LOOK);
         mailbox_set_overdue(r->overdue_fd, clock_now(CLOCK_MONOTONIC) + RING_OVERDUE);
 }
@@ -121,7 +123,8 @@ static void on_ring(Reader *r) {
 static int stall_monitor_run(void *userdata) {
         StallMonitor *m = userdata;
 
-        (void)thread_set_heritable_priority(m->priority, MONITOR_NICE); /* readers have it too, and say if they may not */
+        /* readers have the same priority, and log if they may not */
+        (void)thread_set_heritable_priority(m->priority, MONITOR_NICE);
         for (;;) {
                 struct epoll_event events[EVENTS];
                 int n = epoll_wait(m->epoll_fd, events, EVENTS, -1);

@@ -1,6 +1,6 @@
 /*
- * Any record: samples that are not taken in place (reader/drain.c), and what the kernel says beside them. One that does
- * not fit leaves something behind in the batch, which the caller takes back.
+ * Takes any record: samples that are not taken in place (reader/drain.c), and side records. If one does not fit, the caller
+ * removes what it has left in the batch.
  */
 #include "daemon/reader/cycle.h"
 
@@ -8,9 +8,10 @@
 
 #include "daemon/decode/fields.h"
 #include "daemon/decode/record.h"
+#include "daemon/model/zero-tid.h"
 #include "daemon/reader/route.h"
 
-#define NO_ID UINT64_MAX /* the kernel counts them from 1 */
+#define NO_ID UINT64_MAX /* the kernel's ids begin with 1 */
 
 static int reader_decode(const SnapshotStream *stream, const uint8_t *bytes, size_t length, Record *ret) {
         const Plan *plan = stream->of->event->plan;
@@ -19,7 +20,7 @@ static int reader_decode(const SnapshotStream *stream, const uint8_t *bytes, siz
         if (n != 0)
                 return n;
         if (stream->period > 1 && ret->period == 0) {
-                ret->period = stream->period; /* it may be another one by the time that somebody reads the item */
+                ret->period = stream->period; /* stored now, because it may have changed when the item is read */
                 ret->layout = RECORD_LAYOUT_ANY;
         }
         return plan ? plan_check(plan, ret->raw, ret->raw_size) : 0;
@@ -31,9 +32,9 @@ static int reader_take_sample(Reader *r, const SnapshotStream *stream, const uin
         int n;
 
         if (stream->is_standby) {
-                counter_add(&stream->counters->doubled, 1);
+                counter_add(&stream->counters->duplicates, 1);
                 if (stream->is_sampling)
-                        counter_add(&stream->counters->doubled_sampled, 1);
+                        counter_add(&stream->counters->duplicates_sampled, 1);
                 return 0;
         }
         if (reader_decode(stream, bytes, length, &record) != 0) {
@@ -54,14 +55,14 @@ static int reader_take_sample(Reader *r, const SnapshotStream *stream, const uin
         return 0;
 }
 
-/* The subscriptions that want a record of this type, whoever wrote it. */
+/* The subscriptions that want a record of this type, whichever event wrote it. */
 static const SubscriptionSet *snapshot_record_wants(const Snapshot *s, uint32_t type) {
         unsigned kind = record_kind_of(type);
 
         return kind < _RECORD_KIND_MAX ? &s->record_wants[kind] : &s->all_want;
 }
 
-/* stream: NULL for what the carrier wrote. */
+/* stream: NULL for a record of the carrier. */
 static int reader_take_side(Reader *r, const SnapshotStream *stream, const uint8_t *bytes, size_t length) {
         const SnapshotEvent *e = stream ? stream->of : NULL;
         SubscriptionSet set = { .groups = 0 };
@@ -75,6 +76,8 @@ static int reader_take_side(Reader *r, const SnapshotStream *stream, const uint8
                 return 0;
         }
         record.cpu = r->cpu;
+        if (r->has_no_pids && record.tid == 0)
+                record.zero_tid = (uint8_t)zero_tid_of_side(&record);
         if (record.type == PERF_RECORD_LOST)
                 loss_bell_note(r->losses);
         if (record.time > r->began)
@@ -99,7 +102,7 @@ static int reader_take_side(Reader *r, const SnapshotStream *stream, const uint8
         return 0;
 }
 
-/* Of the internal stream of moves between cgroups. */
+/* A sample of the internal stream of cgroup migrations. */
 static int reader_take_move(Reader *r, const uint8_t *bytes, size_t length) {
         Record record;
         int n;
@@ -115,8 +118,8 @@ static int reader_take_move(Reader *r, const uint8_t *bytes, size_t length) {
 }
 
 /*
- * Whether it ends where this layout ends; where more than a callchain follows what is fixed, that is left to decoding. A number
- * that stands where another layout has an id is not taken for one.
+ * True if the record ends where this layout ends; if variable parts other than a callchain follow the fixed ones, decoding
+ * decides. So a number at the place of another layout's id is not taken for an id.
  */
 static bool fits_exactly(const SampleLayout *l, const uint8_t *bytes, size_t length) {
         uint64_t n;
@@ -129,7 +132,7 @@ static bool fits_exactly(const SampleLayout *l, const uint8_t *bytes, size_t len
                n == (length - l->head_size) / sizeof(n) - 1;
 }
 
-/* Whose sample it is, if its own id is there. */
+/* The stream of the id at this offset, if its layout has the id there. */
 static const SnapshotStream *reader_find_at(const Reader *r, const uint8_t *bytes, size_t length, uint8_t at) {
         const SnapshotStream *stream;
         uint64_t id;
@@ -141,9 +144,9 @@ static const SnapshotStream *reader_find_at(const Reader *r, const uint8_t *byte
 }
 
 /*
- * Software events of one kind that happened at one moment have one id, `named`'s or that of another tool's event, and each its
- * own one where its layout has it (kernel/event/attr.c); that is rarely another place than that of `named`. It is looked for at each
- * place where a layout can have it.
+ * Software events of one kind that occur at the same moment have one id in their samples, that of `named` or of another tool's
+ * event, and each its own id where its layout has PERF_SAMPLE_READ (kernel/event/attr.c). Its offset usually is that of `named`.
+ * Each offset at which a layout can have it is tried.
  */
 static const SnapshotStream *reader_find_shared(const Reader *r, const uint8_t *bytes, size_t length) {
         for (uint8_t at = sizeof(struct perf_event_header); at < UINT8_MAX - sizeof(uint64_t); at += sizeof(uint64_t)) {
@@ -167,8 +170,8 @@ const SnapshotStream *reader_find_sample(const Reader *r, uint64_t id, const uin
 }
 
 /*
- * The id of a record of which only the end of the body is known, and its stream or NULL: it is the last word of a trailer, as long
- * as the layout says of whoever has this id. NO_ID: nobody has.
+ * The id of a record of which only the end of the body is known, and its stream or NULL. The id is the last word of a trailer
+ * (sample_id_all of perf_event_open(2)), if the layout of the stream with this id has such a trailer. NO_ID: none.
  */
 static uint64_t reader_find_id(const Reader *r, const uint8_t *bytes, size_t length, size_t body_end, const SnapshotStream **ret) {
         for (size_t end = body_end + r->side_layout.trailer_size; end <= length; end += sizeof(uint64_t)) {
@@ -185,7 +188,7 @@ static uint64_t reader_find_id(const Reader *r, const uint8_t *bytes, size_t len
         return NO_ID;
 }
 
-/* A sample that no stream has, or anything that is not one. */
+/* A sample without a stream, or another record. */
 static int reader_take_other(Reader *r, const SnapshotStream *stream, const struct perf_event_header *header, uint64_t id,
                              const uint8_t *bytes) {
         size_t body_end = header->type == PERF_RECORD_SAMPLE ? 0 : record_body_end(bytes, header->size);
@@ -200,7 +203,7 @@ static int reader_take_other(Reader *r, const SnapshotStream *stream, const stru
         }
         if (header->type != PERF_RECORD_SAMPLE)
                 return reader_take_side(r, stream, bytes, header->size);
-        counter_add(&r->counters.undecodable, 1); /* a carrier is a dummy, which has no samples */
+        counter_add(&r->counters.undecodable, 1); /* a carrier is a PERF_COUNT_SW_DUMMY event, which has no samples */
         return 0;
 }
 
@@ -231,7 +234,7 @@ void reader_lose(Reader *r, const uint8_t *bytes, size_t length, bool is_sample)
         const SnapshotStream *stream;
         uint64_t id = 0;
 
-        (void)record_peek_id(bytes, length, &id); /* reader_take() has peeked it */
+        (void)record_peek_id(bytes, length, &id); /* reader_take() has read it before */
         stream = is_sample ? reader_find_sample(r, id, bytes, length) : NULL;
         if (!stream) {
                 counter_add(&r->counters.undecodable, 1);

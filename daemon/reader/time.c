@@ -1,12 +1,13 @@
 /*
- * Times that cannot be right. The kernel prepares the samples of all software events of one kind that one occurrence hits
- * together, and the first of them sets the time for all, by its own clock (perf_prepare_sample(), since Linux 6.3). It may be
- * another tool's, of any user, with another clock: a time that is years ahead would hold the merge, and all streams in the order
- * of time, until then.
+ * Replaces impossible times. The kernel prepares the samples of all software events of one kind that one occurrence hits
+ * together, and the first of these events sets the time for all, by its clock (perf_prepare_sample(), since Linux 6.3). It may be
+ * another tool's event, of any user, with another clock: a time years ahead would hold the merge, and all streams ordered by
+ * time, until then.
  *
- * On the ring's own CPU a record has a time between the watermark that was given last and the clock behind the head. What is
- * outside gets the time of the sample of a software event, or of the item, before it: a ring has the order of occurrence. It is
- * never older than that watermark, so that it does not come late. A clock that differs by less than a drain is not noticed.
+ * On the ring's own CPU, a record's time is between the last watermark and the clock after the head was read. A sample of a
+ * software event whose time is outside of that gets the time of the previous sample of a software event, or of the previous item:
+ * a ring is in the order of occurrence. The new time is never older than the watermark, so that the sample is not late. A clock
+ * that differs by less than the time between two drains is not noticed.
  */
 #include "daemon/reader/cycle.h"
 

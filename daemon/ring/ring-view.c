@@ -22,17 +22,32 @@ void ring_view_set_quiet(RingView *s, bool is_quiet) {
         atomic_store_explicit(&s->is_quiet, is_quiet, memory_order_release);
 }
 
-bool ring_view_is_quiet(RingView *s) {
+/* False: it is closed. */
+static bool ring_view_compare(RingView *s, bool *ret_is_empty) {
         const struct perf_event_mmap_page *page = atomic_load_explicit(&s->page, memory_order_acquire);
-        bool is_empty = false;
+        bool is_open = false;
 
         if (!page)
                 return false;
         atomic_store_explicit(&s->looks_at, page, memory_order_relaxed);
         atomic_thread_fence(memory_order_seq_cst);
-        if (atomic_load_explicit(&s->page, memory_order_acquire) == page)
-                is_empty = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE) ==
-                           __atomic_load_n(&page->data_tail, __ATOMIC_ACQUIRE);
+        if (atomic_load_explicit(&s->page, memory_order_acquire) == page) {
+                is_open = true;
+                *ret_is_empty = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE) ==
+                                __atomic_load_n(&page->data_tail, __ATOMIC_ACQUIRE);
+        }
         atomic_store_explicit(&s->looks_at, NULL, memory_order_release);
-        return is_empty && atomic_load_explicit(&s->is_quiet, memory_order_acquire);
+        return is_open;
+}
+
+bool ring_view_is_quiet(RingView *s) {
+        bool is_empty;
+
+        return ring_view_compare(s, &is_empty) && is_empty && atomic_load_explicit(&s->is_quiet, memory_order_acquire);
+}
+
+bool ring_view_has_records(RingView *s) {
+        bool is_empty;
+
+        return ring_view_compare(s, &is_empty) && !is_empty;
 }

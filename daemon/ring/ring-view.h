@@ -13,6 +13,7 @@ typedef struct RingView {
         _Atomic(const struct perf_event_mmap_page *) page;    /* the reader's; NULL: closed */
         _Atomic(const struct perf_event_mmap_page *) looks_at; /* the other one's, while it looks */
         atomic_bool is_quiet; /* the reader's: it sleeps */
+        atomic_bool is_dormant; /* the reader's: it sleeps without a timeout, until the other one finds records in the ring */
 } RingView;
 
 #define RING_VIEW_NULL ((RingView){ .is_quiet = false })
@@ -28,3 +29,5 @@ void ring_view_set_quiet(RingView *s, bool is_quiet);
  * reader's queue when that is looked at next, or was.
  */
 bool ring_view_is_quiet(RingView *s);
+/* The one who looks: there are records in the ring. False also if it is closed. */
+bool ring_view_has_records(RingView *s);

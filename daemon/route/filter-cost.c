@@ -19,6 +19,8 @@
 #define MASK_COST 3           /* & or | of two numbers that both come from the sample */
 #define PLAIN_AT_ONCE 32      /* characters that are compared in the time of a unit */
 #define UNITS_AT_ONCE 8       /* the same with `?` or sets among them */
+#define DECISION_COST ((size_t)3)  /* to find a condition and its word, and what becomes of the item; measured: some 25 ns */
+#define REMEMBERED ((size_t)16)    /* one part of so many: a path is compared when a sample is of another one than the last ones */
 
 /* To try a part at each place: plain characters are found by functions that are called anew behind each first one. */
 static size_t part_cost(size_t length, bool is_plain, size_t size) {
@@ -74,19 +76,47 @@ static size_t comparison_cost(const Filter *f, const FilterNode *n) {
         return 1;
 }
 
+/* Of one node. */
+static size_t node_cost(const Filter *f, const FilterNode *n) {
+        if (filter_is_comparison(n->kind))
+                return comparison_cost(f, n);
+        if (n->kind == FILTER_BIT_AND || n->kind == FILTER_BIT_OR)
+                return f->nodes[n->left].kind == FILTER_NUMBER || f->nodes[n->right].kind == FILTER_NUMBER ? 0 : MASK_COST;
+        if (n->kind == FILTER_AND || n->kind == FILTER_OR)
+                return (size_t)!filter_is_condition(f->nodes[n->left].kind) + !filter_is_condition(f->nodes[n->right].kind);
+        return 0;
+}
+
 size_t filter_cost(const Filter *f) {
         size_t cost = 0;
 
-        for (uint32_t i = 0; i < f->n_nodes; i++) {
-                const FilterNode *n = &f->nodes[i];
-
-                if (filter_is_comparison(n->kind))
-                        cost += comparison_cost(f, n);
-                else if (n->kind == FILTER_BIT_AND || n->kind == FILTER_BIT_OR)
-                        cost += f->nodes[n->left].kind == FILTER_NUMBER || f->nodes[n->right].kind == FILTER_NUMBER ? 0 : MASK_COST;
-                else if (n->kind == FILTER_AND || n->kind == FILTER_OR)
-                        cost += (size_t)!filter_is_condition(f->nodes[n->left].kind) +
-                                !filter_is_condition(f->nodes[n->right].kind);
-        }
+        for (uint32_t i = 0; i < f->n_nodes; i++)
+                cost += node_cost(f, &f->nodes[i]);
         return (cost > 0 ? cost : 1) * (filter_asks_process(f) ? 2 : 1);
+}
+
+/* In halves. What readers have answered is still a part of what the dispatcher has to join, and each `&&`, `||` and `!` a step. */
+static size_t decision_of_node(const Filter *f, uint16_t node) {
+        const FilterNode *n = &f->nodes[node];
+        ProcessAtom atom;
+
+        if (n->kind == FILTER_AND || n->kind == FILTER_OR)
+                return 1 + 2 * node_cost(f, n);
+        if (n->kind == FILTER_NOT)
+                return 1 + 2 * (size_t)!filter_is_condition(f->nodes[n->left].kind);
+        if (!filter_is_comparison(n->kind))
+                return 0;
+        if (!filter_process_atom(f, node, &atom) || atom.part == PROCESS_UID)
+                return 2;
+        return 2 * (atom.part == PROCESS_COMM ? comparison_cost(f, n) : TEXT_COST + comparison_cost(f, n) / REMEMBERED);
+}
+
+size_t filter_decision_cost(const Filter *f) {
+        size_t halves = 0;
+
+        if (!filter_asks_process(f))
+                return 0;
+        for (uint32_t i = 0; i < f->n_nodes; i++)
+                halves += decision_of_node(f, (uint16_t)i);
+        return DECISION_COST + (halves + 1) / 2;
 }

@@ -66,6 +66,7 @@ struct Filter {
         uint32_t n_units;
         PatternSet *sets;
         uint32_t n_sets;
+        bool asks_for_comm; /* filter_ask_for_comm() */
 };
 
 /* REFUSED_INVALID, "bad-expression", at this byte offset. */

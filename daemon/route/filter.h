@@ -33,11 +33,20 @@ int filter_parse(const char *text, Filter **ret, Explanation *e);
 Filter *filter_free(Filter *f);
 DEFINE_CLEANUP(Filter *, filter_free)
 
+/*
+ * From now on its comparisons of comm with constants are of the process too: of a stream in the order of time, where the
+ * dispatcher knows the thread's name at that moment, and readers at best the one that their own CPU has heard of; and of one in
+ * the order of each CPU whose predicate the dispatcher has a part in anyway, by the name that this stream says.
+ */
+void filter_ask_for_comm(Filter *f);
+
 /* Whether it compares what is known of the process: then the dispatcher has a part in it (process-condition.h). */
 bool filter_asks_process(const Filter *f);
 
 /* What it takes at most to ask it of a sample of any event, in comparisons of a number: 1 and more. */
 size_t filter_cost(const Filter *f);
+/* What of that the dispatcher has for each sample that a reader passes on, alone for all CPUs; 0: it decides nothing. */
+size_t filter_decision_cost(const Filter *f);
 
 /*
  * The expression in its one normal spelling (ASCII, numbers in decimal, no needless parentheses): expressions with the

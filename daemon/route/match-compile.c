@@ -18,8 +18,10 @@
 typedef struct Compiler {
         const Filter *filter;
         const Operand *operands;
+        const char *event;
         MatchProgram *program;
         bool is_denied; /* below an odd number of ! */
+        bool is_part;   /* comm is asked without a doubt: who asks knows that it is sure */
         int error;
 } Compiler;
 
@@ -224,6 +226,7 @@ static uint16_t emit_fixed_text(Compiler *c, const PlanField *f, const Pattern *
 static uint16_t add_text(Compiler *c, uint16_t leaf) {
         const Operand *o = &c->operands[leaf];
 
+        c->program->needs_comm |= o->sample && !o->process;
         return o->sample ? MATCH_TEXT_COMM : add_field(c, o->field);
 }
 
@@ -245,6 +248,8 @@ static uint16_t emit_texts(Compiler *c, const FilterNode *n, uint16_t yes, uint1
                 c->error = error_origin(-ENOMEM);
                 return no;
         }
+        if (o->is_event)
+                return pattern_match(pattern, (const uint8_t *)c->event, strlen(c->event)) != negate ? yes : no;
         if (o->field && o->is_certain && pattern->min_length < MAX_TESTED_TEXT &&
             (pattern_is_plain(pattern) || pattern_is_prefix(pattern)))
                 return emit_fixed_text(c, o->field, pattern, negate ? no : yes, negate ? yes : no);
@@ -261,13 +266,30 @@ static bool is_of_process(const Compiler *c, uint16_t node) {
         return filter_is_comparison(n->kind) && (c->operands[n->left].process || c->operands[n->right].process);
 }
 
+/* Of comm: where it is sure, that is answered. */
+static uint16_t emit_process(Compiler *c, uint16_t node, uint16_t yes, uint16_t no) {
+        const FilterNode *n = &c->filter->nodes[node];
+        const bool is_comm = c->operands[n->left].process == PROCESS_COMM ||
+                             c->operands[n->right].process == PROCESS_COMM;
+        const uint16_t maybe = c->is_denied ? no : yes;
+        uint16_t sure;
+
+        if (!is_comm)
+                return maybe;
+        sure = emit_texts(c, n, yes, no);
+        if (c->is_part)
+                return sure;
+        return emit(c, (MatchInsn){ .op = MATCH_TEST_U8, .base = 1, .offset = offsetof(Record, is_comm_sure), .keep = UINT64_MAX,
+                                    .low = 1, .yes = sure, .no = maybe });
+}
+
 static uint16_t emit_condition(Compiler *c, uint16_t node, uint16_t yes, uint16_t no) {
         const FilterNode *n = &c->filter->nodes[node];
 
         if (yes == no)
                 return yes;
         if (is_of_process(c, node))
-                return c->is_denied ? no : yes;
+                return emit_process(c, node, yes, no);
         switch (n->kind) {
         case FILTER_OR:
                 return emit_condition(c, n->left, yes, emit_condition(c, n->right, yes, no));
@@ -285,6 +307,14 @@ static uint16_t emit_condition(Compiler *c, uint16_t node, uint16_t yes, uint16_
         }
 }
 
+/* What a part is of that readers do not always know: it has one name. */
+static ProcessPart asked_of_process(const Compiler *c, uint16_t node) {
+        for (uint32_t i = c->filter->nodes[node].first; i < node; i++)
+                if (c->operands[i].process)
+                        return c->operands[i].process;
+        return PROCESS_NONE;
+}
+
 /* Of an expression that asks for the process somewhere, if not of this event: what the dispatcher has to know. */
 static int emit_parts(Compiler *c, Explanation *e) {
         FilterSplit split;
@@ -298,11 +328,16 @@ static int emit_parts(Compiler *c, Explanation *e) {
         c->program->parts = calloc(split.n, sizeof(*c->program->parts));
         if (!c->program->parts)
                 return error_origin(-ENOMEM);
-        for (unsigned i = 0; i < split.n; i++)
-                if (!is_of_process(c, split.parts[i].node)) {
-                        c->program->parts[i] = emit_condition(c, split.parts[i].node, MATCH_YES, MATCH_NO);
-                        c->program->known |= 1U << i;
-                }
+        c->is_part = true;
+        for (unsigned i = 0; i < split.n; i++) {
+                const uint16_t node = split.parts[i].node;
+                const ProcessPart asked = asked_of_process(c, node);
+
+                if (asked != PROCESS_NONE && asked != PROCESS_COMM)
+                        continue;
+                c->program->parts[i] = emit_condition(c, node, MATCH_YES, MATCH_NO);
+                *(asked == PROCESS_COMM ? &c->program->of_comm : &c->program->known) |= 1U << i;
+        }
         return 0;
 }
 
@@ -335,16 +370,16 @@ size_t match_program_size(const MatchProgram *p) {
         return size;
 }
 
-int filter_compile(const Filter *f, const Plan *plan, MatchProgram **ret, Explanation *e) {
+int filter_compile(const Filter *f, const Plan *plan, const char *event, MatchProgram **ret, Explanation *e) {
         _cleanup_(match_program_unrefp) MatchProgram *p = NULL;
         _cleanup_free_ Operand *operands = calloc(f->n_nodes, sizeof(*operands));
-        Compiler c = { .filter = f, .operands = operands };
+        Compiler c = { .filter = f, .operands = operands, .event = event };
         MatchInsn *insns;
         int k;
 
         if (!operands)
                 return error_origin(-ENOMEM);
-        k = match_resolve(f, plan, operands, e);
+        k = match_resolve(f, plan, event, operands, e);
         if (k != 0)
                 return k;
         c.program = p = program_new(f);

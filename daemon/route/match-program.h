@@ -97,6 +97,8 @@ struct MatchProgram {
         Pattern **patterns;
         uint16_t *parts; /* where each part of the condition begins that readers know; NULL: the program is the whole of it */
         uint32_t known;  /* which these are */
+        uint32_t of_comm; /* those that readers know only if the record's comm is sure */
+        bool needs_comm;
 };
 
 static inline bool match_in_range(const MatchInsn *i, uint64_t number) {

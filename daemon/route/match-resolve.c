@@ -15,6 +15,7 @@
 typedef struct Resolver {
         const Filter *filter;
         const Plan *plan;
+        const char *event; /* its name, or NULL */
         Operand *operands;
         const uint16_t *scopes; /* of each node, the root of the comparison or lone number around it */
         Explanation *e;
@@ -27,13 +28,25 @@ static const SamplePart sample_parts[] = {
         SAMPLE_PART(ip, true),   SAMPLE_PART(addr, true), SAMPLE_PART(period, true), { "comm", offsetof(Record, comm), 0, false },
 };
 
+/* Clients show the address, and call it so, where perf-script(1) has "addr". */
 static const SamplePart *sample_find(const Plan *plan, const char *name) {
         if (strncmp(name, "sample.", strlen("sample.")) == 0)
                 name += strlen("sample.");
+        if (strcmp(name, "address") == 0)
+                name = "addr";
         for (size_t i = 0; i < ARRAY_SIZE(sample_parts); i++)
                 if (strcmp(sample_parts[i].name, name) == 0 && (!plan || !sample_parts[i].without_plan))
                         return &sample_parts[i];
         return NULL;
+}
+
+static const char event_part[] = "event";
+
+/* "event", or "sample.event" if the event has a field of the former name. */
+static bool is_event_part(const char *name) {
+        static const char prefix[] = "sample.";
+
+        return strcmp(strncmp(name, prefix, strlen(prefix)) == 0 ? name + strlen(prefix) : name, event_part) == 0;
 }
 
 /* The nearest field with value names in the node's scope. */
@@ -98,6 +111,12 @@ static void list_add(NameList *l, const char *wanted, const char *name) {
                                          : sprintf(l->text + l->length, "%s%s", comma, name));
 }
 
+/* What is not of the event alone: a field of this name stands in the list already. */
+static void list_add_other(NameList *l, const Plan *plan, const char *wanted, const char *name) {
+        if (!plan || !plan_find(plan, name))
+                list_add(l, wanted, name);
+}
+
 static int refuse_name(const Resolver *r, uint16_t node, const PlanField *context, const char *name) {
         char event[120] = "this event", where[120] = "";
         NameList list = { .nearest = NEAREST_NULL };
@@ -107,9 +126,11 @@ static int refuse_name(const Resolver *r, uint16_t node, const PlanField *contex
                 list_add(&list, name, r->plan->fields[i].name);
         for (size_t i = 0; i < ARRAY_SIZE(sample_parts); i++)
                 if (!r->plan || !sample_parts[i].without_plan)
-                        list_add(&list, name, sample_parts[i].name);
-        for (ProcessPart p = PROCESS_UID; p < _PROCESS_PART_MAX; p++)
-                list_add(&list, name, process_part_name(p));
+                        list_add_other(&list, r->plan, name, sample_parts[i].name);
+        if (r->event)
+                list_add_other(&list, r->plan, name, event_part);
+        for (ProcessPart p = PROCESS_UID; p < PROCESS_COMM; p++) /* comm is of those above */
+                list_add_other(&list, r->plan, name, process_part_name(p));
         for (size_t i = 0; context && i < context->n_values; i++)
                 nearest_add(&list.nearest, name, context->values[i].name);
 
@@ -174,6 +195,10 @@ static int resolve_name(const Resolver *r, uint16_t node) {
                 o->is_certain = true;
                 return resolve_element(r, node, NULL, false);
         }
+        if (o->is_event) {
+                o->is_text = true;
+                return resolve_element(r, node, NULL, false);
+        }
         if (o->process) {
                 o->is_text = o->process != PROCESS_UID;
                 return resolve_element(r, node, NULL, false);
@@ -184,20 +209,31 @@ static int resolve_name(const Resolver *r, uint16_t node) {
         return refuse_name(r, node, context, n->name);
 }
 
-/* A text in quotes that is compared with a number. Addresses of texts are what system calls are given. */
+/* What system calls are given: the sample has the address only. */
+static int refuse_address(const Resolver *r, uint32_t position, const PlanField *f) {
+        const char *name = QUOTE(f->name);
+
+        return filter_refuse(r->e, position, "%s is the address of a text (%s), which is not in the sample: the filter of the event can "
+                             "compare the text, as in --filter '%s.ustring ~ \"/etc/*\"', and a probe can fetch it, by "
+                             "--args 'name=+0($arg2):string'", name, f->type, f->name);
+}
+
+/* A text in quotes that is compared with a number. */
 static int refuse_quoted(const Resolver *r, uint16_t node) {
         const FilterNode *n = &r->filter->nodes[node];
         uint16_t end = r->scopes[node];
         const PlanField *f = NULL;
+        bool is_user = false;
 
-        for (uint16_t i = r->filter->nodes[end].first; i <= end && !f; i++)
+        for (uint16_t i = r->filter->nodes[end].first; i <= end && !f; i++) {
                 f = r->operands[i].field;
+                is_user = is_user || r->operands[i].process == PROCESS_UID;
+        }
         if (!f)
-                return filter_refuse(r->e, n->position, "found a text where a number is needed");
+                return filter_refuse(r->e, n->position, "found a text where a number is needed%s",
+                                     is_user ? ": `id -u NAME` prints that of a user" : "");
         if (strchr(f->type, '*'))
-                return filter_refuse(r->e, n->position, "%s is the address of a text (%s), which is not in the sample: use a "
-                        "probe that fetches it, such as one with --args 'name=+0($arg2):string'",
-                                     QUOTE(f->name), f->type);
+                return refuse_address(r, n->position, f);
         return filter_refuse(r->e, n->position, "%s is a number, and cannot be compared with a text", QUOTE(f->name));
 }
 
@@ -283,6 +319,8 @@ static int resolve_comparison(const Resolver *r, uint16_t node) {
         const FilterNode *left = &r->filter->nodes[n->left], *right = &r->filter->nodes[n->right];
         bool left_text = r->operands[n->left].is_text, right_text = r->operands[n->right].is_text;
 
+        if (n->kind == FILTER_GLOB && !left_text && r->operands[n->left].field && strchr(r->operands[n->left].field->type, '*'))
+                return refuse_address(r, left->position, r->operands[n->left].field);
         if (n->kind == FILTER_GLOB && !left_text)
                 return refuse_kind(r, n->left, left->name, "is a number, and ~ compares texts with patterns");
         if (left_text && right_text) {
@@ -305,7 +343,23 @@ static int resolve_process(const Resolver *r, uint16_t node) {
         uint16_t at = r->operands[n->left].process ? n->left : n->right;
         ProcessAtom atom;
 
+        if (filter_process_atom(r->filter, node, &atom) && atom.part == PROCESS_COMM) {
+                at = r->filter->nodes[n->left].kind == FILTER_NAME ? n->left : n->right;
+                if (r->operands[at].sample)
+                        r->operands[at].process = PROCESS_COMM;
+                return 0;
+        }
         return r->operands[at].process && !filter_process_atom(r->filter, node, &atom) ? refuse_process(r, at) : 0;
+}
+
+/* Whether it is true is found out here and now. */
+static int resolve_event(const Resolver *r, uint16_t node) {
+        const FilterNode *n = &r->filter->nodes[node];
+        uint16_t at = r->operands[n->left].is_event ? n->left : n->right, other = at == n->left ? n->right : n->left;
+
+        if (!r->operands[at].is_event || r->filter->nodes[other].kind == FILTER_TEXT)
+                return 0;
+        return refuse_kind(r, at, r->filter->nodes[at].name, "is the name of the event, and can only be compared with a text in quotes");
 }
 
 static const char lone[] = "is a text: compare it with a text, as in comm == \"bash\"";
@@ -330,7 +384,7 @@ static int resolve_node(const Resolver *r, uint16_t node) {
         case FILTER_OR:
                 return resolve_number(r, n->left, lone) ?: resolve_number(r, n->right, lone);
         default:
-                return resolve_comparison(r, node) ?: resolve_process(r, node);
+                return resolve_comparison(r, node) ?: resolve_process(r, node) ?: resolve_event(r, node);
         }
 }
 
@@ -347,9 +401,9 @@ static void set_scopes(const Filter *f, uint16_t *scopes) {
         }
 }
 
-int match_resolve(const Filter *f, const Plan *plan, Operand *operands, Explanation *e) {
+int match_resolve(const Filter *f, const Plan *plan, const char *event, Operand *operands, Explanation *e) {
         _cleanup_free_ uint16_t *scopes = calloc(f->n_nodes, sizeof(*scopes));
-        Resolver r = { .filter = f, .plan = plan, .operands = operands, .scopes = scopes, .e = e };
+        Resolver r = { .filter = f, .plan = plan, .event = event, .operands = operands, .scopes = scopes, .e = e };
         uint16_t root = (uint16_t)(f->n_nodes - 1);
         int k = 0;
 
@@ -364,6 +418,8 @@ int match_resolve(const Filter *f, const Plan *plan, Operand *operands, Explanat
                 if (!operands[i].field)
                         operands[i].sample = sample_find(plan, f->nodes[i].name);
                 if (!operands[i].field && !operands[i].sample)
+                        operands[i].is_event = event && is_event_part(f->nodes[i].name);
+                if (!operands[i].field && !operands[i].sample && !operands[i].is_event)
                         operands[i].process = process_part_find(f->nodes[i].name);
         }
         for (uint32_t i = 0; i < f->n_nodes && k == 0; i++)

@@ -20,7 +20,9 @@ typedef struct Operand {
         bool is_text;
         const PlanField *field;   /* NAME of the event's own, or NULL */
         const SamplePart *sample; /* NAME of every sample's, or NULL */
-        ProcessPart process;      /* NAME of what only the dispatcher knows: compared with constants, and nothing else */
+        bool is_event;            /* NAME of the event's name, which is known: compared with texts in quotes, and nothing else */
+        /* NAME of what only the dispatcher knows: compared with constants, and nothing else. COMM: see Record.is_comm_sure */
+        ProcessPart process;
         bool is_certain;          /* what the leaf names lies in every record */
 
         /* Numbers: what values it can have: below 0, and 2^63 or more. Never both. */
@@ -32,5 +34,5 @@ typedef struct Operand {
         uint8_t depth; /* numbers that must be held at once to work it out */
 } Operand;
 
-/* `operands` has an entry for each node. REFUSED_NOT_FOUND, REFUSED_INVALID, -ENOMEM as filter_compile(). */
-int match_resolve(const Filter *f, const Plan *plan, Operand *operands, Explanation *e);
+/* `operands` has an entry for each node. event: its name, or NULL: it cannot be asked for. REFUSED_NOT_FOUND, REFUSED_INVALID, -ENOMEM as filter_compile(). */
+int match_resolve(const Filter *f, const Plan *plan, const char *event, Operand *operands, Explanation *e);

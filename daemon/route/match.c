@@ -163,9 +163,9 @@ bool match_is_partial(const MatchProgram *p) {
 }
 
 ConditionWord match_run_parts(const MatchProgram *p, const Record *r, uint32_t number) {
-        ConditionWord word = { .number = number, .known = p->known };
+        ConditionWord word = { .number = number, .known = p->known | (r->is_comm_sure ? p->of_comm : 0) };
 
-        FOR_EACH_BIT(part, p->known)
+        FOR_EACH_BIT(part, word.known)
                 if (match_run_from(p, p->parts[part], r))
                         word.holds |= 1U << part;
         return word;
@@ -195,13 +195,5 @@ void match_program_end(MatchProgram *p) {
 }
 
 bool match_needs_comm(const MatchProgram *p) {
-        for (uint32_t i = 0; i < p->n_insns; i++) {
-                const MatchInsn *insn = &p->insns[i];
-
-                if ((insn->op == MATCH_PATTERN || insn->op == MATCH_SAME_TEXT) && insn->text == MATCH_TEXT_COMM)
-                        return true;
-                if (insn->op == MATCH_SAME_TEXT && insn->other_text == MATCH_TEXT_COMM)
-                        return true;
-        }
-        return false;
+        return p->needs_comm;
 }

@@ -4,7 +4,7 @@
  *
  * Names, in this order: the event's own fields; `sample.NAME`, and NAME if the event has no such field, of what each
  * sample has: pid, tid, cpu, comm, time (and ip, addr, period where there is no Plan); the same of its process: exe, uid,
- * cgroup, container, unit, which are compared with constants only; then, the value names of the
+ * cgroup, container, unit, and the event's own name, event, which are compared with constants only; then, the value names of the
  * nearest field in the same comparison that has such, to the left before to the right.
  *
  * Numbers are compared as the integers that they are, whatever their widths and signs. A comparison whose element or
@@ -24,12 +24,12 @@
 typedef struct MatchProgram MatchProgram; /* immutable, shared between threads by reference count */
 
 /*
- * `plan` NULL: an event without fields of its own; it need not outlive the call. *ret has one reference.
+ * `plan` NULL: an event without fields of its own; event: its name, or NULL; they need not outlive the call. *ret has one reference.
  * REFUSED_NOT_FOUND, "unknown-field": the event has no such field, the field no such value name.
  * REFUSED_INVALID, "bad-expression": it has, but a text is compared with a number, an array is not indexed ...
  * Both with e->position. -ENOMEM.
  */
-int filter_compile(const Filter *f, const Plan *plan, MatchProgram **ret, Explanation *e);
+int filter_compile(const Filter *f, const Plan *plan, const char *event, MatchProgram **ret, Explanation *e);
 /* The bytes that it takes in memory: some hundred, and up to some 20 KiB of the longest expressions. */
 size_t match_program_size(const MatchProgram *p);
 MatchProgram *match_program_ref(MatchProgram *p);
@@ -52,5 +52,5 @@ void match_program_end(MatchProgram *p);
  */
 bool match_is_partial(const MatchProgram *p);
 ConditionWord match_run_parts(const MatchProgram *p, const Record *r, uint32_t number);
-/* Whether r->comm is ever looked at. */
+/* Whether r->comm is looked at also of records of which it is not sure. */
 bool match_needs_comm(const MatchProgram *p);

@@ -3,7 +3,8 @@
  * CPUs have come together in the order of time. Made by the supervisor, then of one stream order's thread alone, whose texts
  * it remembers: texts of one TextTable only.
  *
- * A comparison with what is not known is false, whichever it is, as one with a field that a sample does not have.
+ * A comparison with what is not known is false, whichever it is, as one with a field that a sample does not have. A name that is
+ * not known is empty.
  */
 #pragma once
 
@@ -25,5 +26,5 @@ DEFINE_CLEANUP(ProcessCondition *, process_condition_free)
 /* The bytes that it takes in memory. */
 size_t process_condition_size(const ProcessCondition *c);
 
-/* `word` is what a reader said of the sample; process NULL: nothing is known of it. */
-bool process_condition_holds(ProcessCondition *c, const ConditionWord *word, const Process *process);
+/* `word` is what a reader said of the sample; task NULL: nothing is known of whose it was. */
+bool process_condition_holds(ProcessCondition *c, const ConditionWord *word, const Task *task);

@@ -1,5 +1,5 @@
 /*
- * The file cannot shrink below what is mapped, nor be written by anybody else (F_SEAL_FUTURE_WRITE), as those of rings.
+ * The file cannot shrink below what is mapped, and others can only read it, as those of rings.
  */
 #include "daemon/stream/buffer-pool.h"
 
@@ -23,7 +23,7 @@ static int pool_open(BufferPool *p) {
         if (map == MAP_FAILED)
                 return error_origin(-errno);
         p->bytes = map;
-        return fcntl(p->fd, F_ADD_SEALS, MEMORY_FILE_SEALS | F_SEAL_FUTURE_WRITE) < 0 ? error_origin(-errno) : 0;
+        return fcntl(p->fd, F_ADD_SEALS, MEMORY_FILE_SEALS) < 0 ? error_origin(-errno) : 0;
 }
 
 int buffer_pool_new(BufferPool **ret) {
@@ -50,8 +50,11 @@ BufferPool *buffer_pool_ref(BufferPool *p) {
 BufferPool *buffer_pool_unref(BufferPool *p) {
         if (!p || atomic_fetch_sub_explicit(&p->n_refs, 1, memory_order_acq_rel) > 1)
                 return NULL;
-        if (p->bytes)
+        if (p->bytes) {
+                if (!p->outlives)
+                        memory_file_free_pages(p->bytes, POOL_BYTES);
                 munmap(p->bytes, POOL_BYTES);
+        }
         close_fd(p->fd);
         free(p);
         return NULL;

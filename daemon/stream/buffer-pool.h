@@ -2,7 +2,7 @@
  * For dispatcher and outboxes: memory for packets that several subscribers read where they lie. Who is told of a buffer has it
  * until its tail says that it has read what told it (shared-ring.h); so a packet is written once, however many read it.
  *
- *     | buffer 0, POOL_BUFFER bytes | buffer 1 | ...     a file that only we can write
+ *     | buffer 0, POOL_BUFFER bytes | buffer 1 | ...     a file that only we can write, whose memory goes with the last of us
  *
  * Made by main for a subscription; buffers are the dispatcher's. The file has no memory before a second subscriber asks for
  * it, and then all that it ever needs. What was given back last is taken first: it is still in a cache.
@@ -22,12 +22,14 @@
 
 typedef struct BufferPool {
         atomic_uint n_refs; /* of main and of subscribers */
-        int fd;             /* to be handed over */
+        int fd;             /* subscribers get another one of the same file, for reading */
         uint8_t *bytes;
         bool has_memory; /* set before the dispatcher knows of a second subscriber */
         unsigned uses[POOL_BUFFERS];
         unsigned n_free;
         uint8_t free[POOL_BUFFERS]; /* of these, the last one is taken next */
+        bool outlives; /* perfd ends: what was written can be read behind that. Dispatcher */
+        unsigned n_sharers; /* while the dispatcher compares pools */
 } BufferPool;
 
 /* 0, or what the system says: -EMFILE, -ENOMEM, ... Any thread. */

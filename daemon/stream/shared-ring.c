@@ -1,6 +1,6 @@
 /*
  * Nothing that the subscriber can write is in the way of the bytes: they and the head lie in a file that it can only
- * read (F_SEAL_FUTURE_WRITE), so that it can neither change them nor punch holes, which would have to be filled again
+ * read, by an fd of its own, so that it can neither change them nor punch holes, which would have to be filled again
  * here; neither file can shrink below what is mapped. Its own file holds its tail and whether it sleeps.
  *
  * Nobody is rung by an eventfd: whether write(2) to one waits is a flag of the open file, which the subscriber would
@@ -29,7 +29,7 @@ static int refuse_errno(Explanation *e, size_t size, const char *call) {
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-fds", "%s(2) for a ring: %m; subscribe without a ring", call);
         default:
                 return refuse(e, REFUSED_UNSUPPORTED, "no-ring",
-                              "%s(2) for a ring: %m; it requires Linux 5.1, and permission to seal memory files; subscribe "
+                              "%s(2) for a ring: %m; it requires /proc, and permission to seal memory files; subscribe "
                               "without a ring",
                               call);
         }
@@ -57,6 +57,7 @@ static int open_memory(const char *name, size_t length, int *ret_fd, void **ret_
 
 static int shared_ring_open(SharedRing *r, Explanation *e) {
         const char *call;
+        int theirs;
         void *map;
 
         if (open_memory("perfd-stream", r->offset + r->size, &r->fds[0], &map, &call) < 0)
@@ -67,9 +68,13 @@ static int shared_ring_open(SharedRing *r, Explanation *e) {
                 return refuse_errno(e, r->size, call);
         atomic_init(&((RingClientWords *)map)->waits, 1); /* it sleeps until it has read our response */
         r->theirs = map;
-        if (fcntl(r->fds[0], F_ADD_SEALS, MEMORY_FILE_SEALS | F_SEAL_FUTURE_WRITE) < 0 ||
-            fcntl(r->fds[1], F_ADD_SEALS, MEMORY_FILE_SEALS) < 0)
+        if (fcntl(r->fds[0], F_ADD_SEALS, MEMORY_FILE_SEALS) < 0 || fcntl(r->fds[1], F_ADD_SEALS, MEMORY_FILE_SEALS) < 0)
                 return refuse_errno(e, r->size, "fcntl");
+        theirs = memory_file_open_reader(r->fds[0]);
+        if (theirs < 0)
+                return refuse_errno(e, r->size, "open");
+        close_fd(r->fds[0]);
+        r->fds[0] = theirs;
         return 0;
 }
 
@@ -96,7 +101,7 @@ int shared_ring_new(size_t size, SharedRing **ret, Explanation *e) {
 }
 
 bool shared_ring_share(SharedRing *r, BufferPool *pool) {
-        r->fds[STREAM_RING_FDS] = fcntl(pool->fd, F_DUPFD_CLOEXEC, 0);
+        r->fds[STREAM_RING_FDS] = memory_file_open_reader(pool->fd);
         if (r->fds[STREAM_RING_FDS] < 0)
                 return false;
         r->pool = buffer_pool_ref(pool);
@@ -234,6 +239,15 @@ bool shared_ring_send_ref(SharedRing *r, const uint8_t *frame, size_t n, unsigne
 
 bool shared_ring_reclaim(SharedRing *r) {
         return shared_ring_look(r) == 0 && r->n_pins > 0;
+}
+
+bool shared_ring_is_unread(SharedRing *r) {
+        return shared_ring_look(r) == 0 && shared_ring_used(r) > 0;
+}
+
+void shared_ring_discard(SharedRing *r) {
+        memory_file_free_pages(r->words, r->offset + r->size);
+        memory_file_free_pages((void *)(uintptr_t)r->theirs, r->offset);
 }
 
 bool shared_ring_wait(SharedRing *r) {

@@ -84,6 +84,10 @@ void shared_ring_advance(SharedRing *r, const uint8_t *at, size_t n);
 bool shared_ring_send_ref(SharedRing *r, const uint8_t *frame, size_t n, unsigned buffer);
 /* Buffers that it has read are the pool's again. True: there are others that it may still be reading. */
 bool shared_ring_reclaim(SharedRing *r);
+/* It has not read all that was written, nor broken the rules. */
+bool shared_ring_is_unread(SharedRing *r);
+/* It reads nothing more: the memory is free, whether it keeps the files or not. Nothing is written behind it. */
+void shared_ring_discard(SharedRing *r);
 /* As far as the subscriber had read when its tail was looked at last. */
 static inline bool shared_ring_is_half_full(const SharedRing *r) {
         return r->head - r->tail > r->size / 2;

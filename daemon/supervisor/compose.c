@@ -3,6 +3,7 @@
 
 #include "daemon/supervisor/events/external.h"
 #include "daemon/supervisor/events/inherited-probes.h"
+#include "daemon/supervisor/readers/budgets.h"
 #include "daemon/supervisor/streams/snapshot.h"
 
 /* ---- what readers need of those above ------------------------------------------------------------------------------ */
@@ -44,6 +45,9 @@ void supervisor_compose(Supervisor *s) {
         s->readers.settings = &s->settings;
         s->readers.host = &s->host;
         s->readers.operations = &s->operations;
+        s->readers.charged = BUDGET_OF_REQUEST;
+        s->operations.postpones = readers_postpone;
+        s->operations.postponer = &s->readers;
         s->readers.loss_bell = &s->ledger.losses.bell;
 
         s->events.settings = &s->settings;

@@ -211,12 +211,16 @@ int supervisor_start_watchdog(Supervisor *s) {
         return watchdog_start(&s->loop.watchdog, getpid(), interval / 3 * NSEC_PER_USEC, notifier_feed);
 }
 
-/* As sd_event_loop(3), but that operations run between two iterations, and closes begin only while it waits. */
+/*
+ * As sd_event_loop(3), but that operations run between two iterations, and closes begin only while it waits. What one of them has read
+ * for itself is forgotten behind it.
+ */
 int supervisor_run(Supervisor *s) {
         int r = 0, code;
 
         while (r >= 0 && sd_event_get_state(s->operations.event) != SD_EVENT_FINISHED) {
                 r = operations_run(&s->operations);
+                kernel_symbol_index_forget(&s->host.kernel_symbols);
                 if (r < 0 || sd_event_get_state(s->operations.event) == SD_EVENT_FINISHED)
                         break;
                 r = error_origin(sd_event_prepare(s->operations.event));

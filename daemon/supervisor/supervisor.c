@@ -21,13 +21,16 @@
 #include "daemon/supervisor/configuration/load-kept.h"
 #include "daemon/supervisor/configuration/retry.h"
 #include "daemon/supervisor/events/charges.h"
+#include "daemon/supervisor/events/holders.h"
 #include "daemon/supervisor/events/open.h"
 #include "daemon/supervisor/events/quota.h"
 #include "daemon/supervisor/events/registered.h"
 #include "daemon/supervisor/events/room.h"
 #include "daemon/supervisor/ledger/base.h"
 #include "daemon/supervisor/ledger/removed.h"
+#include "daemon/supervisor/readers/budgets.h"
 #include "daemon/supervisor/readers/wait.h"
+#include "daemon/supervisor/streams/pool.h"
 #include "daemon/supervisor/streams/sockets.h"
 #include "daemon/supervisor/subscriptions/subscription.h"
 
@@ -213,7 +216,7 @@ static bool keeps_connection(void *userdata, uint64_t id) {
         const Supervisor *s = userdata;
 
         for (const Registration *g = s->events.registrations; g; g = g->next)
-                if (g->owner == id)
+                if (holders_have(g, id))
                         return true;
         return false;
 }
@@ -233,14 +236,14 @@ static void on_connection_gone(void *userdata, uint64_t id) {
 /* systemd's sockets, by their FileDescriptorName=; else our own paths. */
 static int start_listening(Supervisor *s, Explanation *e) {
         char **names = NULL;
-        int n, r = 0;
+        int n, r;
 
         control_init(&s->control, s->operations.event, connection_limits(s), on_request, s);
         s->control.keeps = keeps_connection;
         s->control.gone = on_connection_gone;
-        n = sd_listen_fds_with_names(1, &names);
-        if (n < 0)
-                return error_origin(n);
+        r = control_given(&names, &n, e);
+        if (r != 0)
+                return r;
         if (n == 0)
                 return listen_on_paths(s, e);
         for (int i = 0; i < n; i++) {
@@ -252,6 +255,8 @@ static int start_listening(Supervisor *s, Explanation *e) {
                                    "systemd passed a socket called %s: FileDescriptorName= must be control or stream",
                                    names[i]);
                 if (r == 0)
+                        r = control_check_given(fd, names[i], e);
+                if (r == 0)
                         streams_say_unused_access(&s->streams, fd, control);
                 if (r == 0)
                         r = control_listen_fd(&s->control, fd, control);
@@ -261,8 +266,8 @@ static int start_listening(Supervisor *s, Explanation *e) {
         return r;
 }
 
-static int start_hearing(Supervisor *s) {
-        int r = operations_listen(&s->operations, CHANGE_NOTICES, s->readers.dispatcher.words.fd);
+static int start_notices(Supervisor *s) {
+        int r = operations_listen(&s->operations, CHANGE_NOTICES, s->readers.dispatcher.notices.fd);
 
         if (r == 0)
                 r = subscriptions_start_memory(&s->subscriptions);
@@ -304,7 +309,7 @@ int supervisor_start(Supervisor *s, Explanation *e) {
             (r = readers_start_stalls(&s->readers)) != 0 ||     /* who does not answer */
             (r = start_threads(s, e)) != 0 ||            /* closer, watchdog, dispatcher, which sees idle CPUs; stall monitor */
             (r = readers_start(&s->readers, e)) != 0 || /* one for each CPU */
-            (r = start_hearing(s)) != 0 ||       /* what the dispatcher says, CPUs that come and go */
+            (r = start_notices(s)) != 0 ||       /* what the dispatcher says, CPUs that come and go */
             (r = make_self_filter(s)) != 0 ||    /* now that our tids are known */
             (r = apply_config(s, e)) != 0 ||            /* events */
             (r = load_kept(s)) != 0 ||                  /* those of clients */
@@ -417,12 +422,14 @@ bool supervisor_stop(Supervisor *s) {
         s->readers.idle = idle_cpus_free(s->readers.idle);
         readers_free_stalls(&s->readers);
         readers_free_cpus(&s->readers);
+        readers_free_budgets(&s->readers);
         close_fd(s->changes.hotplug_fd);
         subscriptions_free(&s->subscriptions);
         for (Admission *next; s->subscriptions.admissions; s->subscriptions.admissions = next) {
                 next = s->subscriptions.admissions->next;
                 (void)ledger_base_free(&s->ledger, s->subscriptions.admissions->base);
                 credentials_deinit(&s->subscriptions.admissions->peer);
+                (void)stream_pool_unref(s->subscriptions.admissions->pool);
                 free(s->subscriptions.admissions);
         }
         subscriptions_free_memory(&s->subscriptions);

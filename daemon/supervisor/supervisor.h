@@ -1,6 +1,6 @@
 /*
  * The supervisor: owns the configuration, what is traced, every perf fd, and the other threads. Main thread only, all
- * of it; what it shares with other threads are snapshots, mails and counters.
+ * of it; what it shares with other threads are snapshots, commands and counters.
  */
 #pragma once
 

@@ -38,7 +38,7 @@ static double bench(const char *expression, const Plan *plan, const Record *reco
         Explanation e = EXPLANATION_NULL;
         nsec_t least = UINT64_MAX;
 
-        if (filter_parse(expression, &filter, &e) != 0 || filter_compile(filter, plan, &program, &e) != 0) {
+        if (filter_parse(expression, &filter, &e) != 0 || filter_compile(filter, plan, NULL, &program, &e) != 0) {
                 fprintf(stderr, "%s: %u: %s\n", expression, e.position, e.text);
                 exit(EXIT_FAILURE);
         }

@@ -49,7 +49,7 @@ typedef struct Case {
 
 #define ONE_CPU .n_cpus = 1, .n_busy = 1, .order = STREAM_BY_CPU
 #define CPUS(n) .n_cpus = (n), .n_busy = (n), .order = STREAM_BY_TIME, .n_subscriptions = 1
-#define EACH_20K .per_turn = PIPELINE_RATE * READER_FLUSH / NSEC_PER_SEC /* what comes in a tick */
+#define EACH_20K .per_turn = PIPELINE_RATE * READER_TICK / NSEC_PER_SEC /* what comes in a tick */
 
 static Case cases[] = {
         { "bare: advance the tail", .is_bare = true, .bare = BARE_TAIL },
@@ -349,21 +349,6 @@ static int write_json(const char *path, unsigned runs) {
         return EXIT_SUCCESS;
 }
 
-/* To the last CPU. */
-static void pin(void) {
-        cpu_set_t allowed, one;
-        int last = -1;
-
-        if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
-                return;
-        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-                if (CPU_ISSET(cpu, &allowed))
-                        last = cpu;
-        CPU_ZERO(&one);
-        CPU_SET(last, &one);
-        (void)sched_setaffinity(0, sizeof(one), &one); /* only steadier numbers */
-}
-
 static int list_counted(void) {
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
                 if (cases[i].is_counted)
@@ -394,7 +379,7 @@ static void leave_out(const char *text) {
 static int measure(unsigned runs, size_t n_samples, const char *json) {
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
                 case_init(&cases[i]);
-        pin();
+        stopwatch_pin();
         stopwatch_open_counter();
         own = stopwatch_own();
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++)

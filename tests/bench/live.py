@@ -4,7 +4,7 @@
     sudo PERFD_BUILD=build tests/bench/live.py [--only CASE...] [--rates N,...] [--json PATH] [--quick] ...
 
 PERFD_BUILD is any folder of a build (`build` if not set). One process, pinned to the last CPU, makes getppid(2) calls
-at 100 k, 300 k and 1 M a second and flat out (live/flood.c). Each case traces it by pid with raw_syscalls:sys_enter, on
+at 1 k, 10 k, 100 k, 300 k and 1 M a second and flat out (live/flood.c). Each case traces it by pid with raw_syscalls:sys_enter, on
 its own, all cases in turns, several times over, each behind the one that it is compared with. live/cases.py lists them
 and what they are to reach:
 
@@ -13,6 +13,7 @@ and what they are to reach:
     latency-...          perfd, whose subscriber looks at the clock: from the kernel's time stamp to its read(2);
                          bare-latency-...: a loop on the ring that looks at it as often, which shows what this machine's
                          timers are worth
+    decoded...           perfd, whose subscriber reads every field by libperfd (live/decode.c), with the default latency and others
     shared...            perfd, with subscribers in shared memory, as libperfd asks for it
     the others           perfd, with subscribers that read and discard (live/discard.c), a daemon of its own for each; they
                          have their streams in shared memory, as libperfd does, those of ...-socket by their sockets
@@ -80,7 +81,7 @@ def choose(a):
         if case.name in wanted and case.missing:
             print(f"not measured: {case.name}: {case.missing}")
             wanted.remove(case.name)
-    rates = list(dict.fromkeys(int(rate) for rate in a.rates.split(","))) if a.rates else cases.QUICK if a.quick else cases.ALL
+    rates = list(dict.fromkeys(int(rate) for rate in a.rates.split(","))) if a.rates else cases.QUICK if a.quick else cases.EVERY
     return ([(case, rate) for rate in rates for case in cases.COSTS
              if case.name in wanted and (a.rates or rate in case.rates)],
             [(case, case.rates[0]) for case in cases.LATENCIES if case.name in wanted])

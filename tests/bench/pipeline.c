@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "daemon/reader/route-sample.h"
 #include "daemon/route/match.h"
 #include "tests/unit/format-file.h"
 #include "tests/unit/kernel-records.h"
@@ -108,7 +109,7 @@ static MatchProgram *compile(const char *where, unsigned number, const Plan *pla
                 (void)snprintf(text, sizeof(text), "%.*s%u%s", (int)(place - where), where, number, place + 2);
         else
                 (void)snprintf(text, sizeof(text), "%s", where);
-        if (filter_parse(text, &filter, &e) != 0 || filter_compile(filter, plan, &program, &e) != 0)
+        if (filter_parse(text, &filter, &e) != 0 || filter_compile(filter, plan, NULL, &program, &e) != 0)
                 fail(e.text);
         return program;
 }
@@ -147,7 +148,7 @@ static void snapshot_add_event(const Pipeline *p, Snapshot *s, uint32_t index) {
                 t->routes[t->n_routes++] = (Route){ .number = p->shape.number + i, .encoding = i % n_encodings,
                                                     .program = match_program_ref(p->subscriptions[i].program) };
         }
-        if (reader_finish_routes(t) < 0)
+        if (route_table_prepare(t, false) < 0)
                 fail("no memory");
         snapshot_set_routes(e, t);
 }
@@ -221,7 +222,7 @@ static Subscriber *pipeline_subscribe(Pipeline *p, unsigned subscription, unsign
 static void pipeline_init_dispatcher(Pipeline *p) {
         unsigned n = or_one(p->shape.n_subscribers);
 
-        p->dispatcher = (Dispatcher){ .clock = CLOCK_MONOTONIC, .mailbox = MAILBOX_NULL, .words = MAILBOX_NULL,
+        p->dispatcher = (Dispatcher){ .clock = CLOCK_MONOTONIC, .mailbox = MAILBOX_NULL, .notices = MAILBOX_NULL,
                                       .dispatching = DISPATCHING_NULL };
         p->pipes = need(calloc(p->shape.n_cpus, sizeof(*p->pipes)));
         for (uint32_t slot = 0; slot < p->shape.n_cpus; slot++)
@@ -296,7 +297,7 @@ __attribute__((noipa)) static bool pipeline_read(Pipeline *p, unsigned from, uns
         return starved;
 }
 
-/* dispatcher_run_cycle() without its mails. */
+/* dispatcher_run_cycle() without its commands. */
 __attribute__((noipa)) static void pipeline_dispatch(Pipeline *p) {
         Dispatcher *d = &p->dispatcher;
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -16,6 +17,21 @@ typedef struct Stopwatch {
 } Stopwatch;
 
 extern int stopwatch_counter; /* fd, -1: this machine does not count instructions */
+
+/* This thread, to the last CPU that it may run on. */
+static inline void stopwatch_pin(void) {
+        cpu_set_t allowed, one;
+        int last = -1;
+
+        if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
+                return;
+        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+                if (CPU_ISSET(cpu, &allowed))
+                        last = cpu;
+        CPU_ZERO(&one);
+        CPU_SET(last, &one);
+        (void)sched_setaffinity(0, sizeof(one), &one); /* only steadier numbers */
+}
 
 static inline void stopwatch_open_counter(void) {
         struct perf_event_attr attr = { .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_INSTRUCTIONS,

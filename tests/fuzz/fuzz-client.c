@@ -1,7 +1,7 @@
 /*
  * What a hostile daemon can send on a stream: frames as they come, through the public interface of libperfd, every item
  * looked at from all sides. The greeting and the yes to the subscription are played before. The same frames by a ring in
- * shared memory, in two parts, are the same stream.
+ * shared memory, in two parts, are the same stream; and so they are by batches, whose arrays and columns say what their items say.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -131,6 +131,50 @@ static void on_item(void *userdata, const perfd_item *item) {
         ++*(uint64_t *)userdata;
 }
 
+static void look_at_column(const perfd_batch *batch, uint32_t event, const perfd_field *f) {
+        const perfd_column *column;
+        int r = perfd_batch_column(batch, event, f->name, &column);
+
+        if (r != 0) {
+                assert(r == PERFD_E_INVALID || r == PERFD_E_PROTOCOL);
+                return;
+        }
+        for (size_t i = 0; i < column->n; i++) {
+                assert(column->rows[i] < batch->n && batch->events[column->rows[i]] == event);
+                for (size_t k = 0; k < column->count; k++)
+                        sum += column->values[i * column->count + k];
+        }
+}
+
+static void look_at_batch(const perfd_batch *batch, uint64_t *items) {
+        size_t n_samples = 0;
+
+        for (size_t i = 0; i < batch->n; i++) {
+                const perfd_item *item = perfd_batch_item(batch, batch->items[i]);
+                const perfd_event *event = perfd_item_event(item);
+
+                n_samples += batch->records[i] == PERFD_SAMPLE;
+                on_item(items, item);
+                if (perfd_item_record(item) == PERFD_UNKNOWN) /* it may be wrong */
+                        continue;
+                assert(perfd_item_record(item) == batch->records[i] && perfd_item_time(item) == batch->times[i]);
+                assert(perfd_item_cpu(item) == batch->cpus[i] && perfd_item_pid(item) == batch->pids[i]);
+                assert(perfd_item_tid(item) == batch->tids[i] && (!event || event->id == batch->events[i]));
+                for (size_t k = 0; event && k < event->n_fields && i < 4; k++)
+                        look_at_column(batch, event->id, &event->fields[k]);
+        }
+        assert(n_samples == batch->n_samples);
+}
+
+static int read_batches(perfd_client *client, uint64_t *items) {
+        const perfd_batch *batch;
+        int r;
+
+        while ((r = perfd_stream_next_batch(client, &batch)) == 0 && batch->n > 0)
+                look_at_batch(batch, items);
+        return r;
+}
+
 static void on_gap(void *userdata, const perfd_gap *gap) {
         for (size_t i = 0; i < gap->n_events; i++)
                 sum += strlen(gap->events[i].name) + gap->events[i].items;
@@ -158,8 +202,10 @@ static void *ring_file(int *ret_fd, size_t length) {
         int r;
         void *map;
 
-        *ret_fd = memfd_create("fuzz", MFD_CLOEXEC);
+        *ret_fd = memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING);
         r = ftruncate(*ret_fd, (off_t)length);
+        assert(r == 0);
+        r = fcntl(*ret_fd, F_ADD_SEALS, F_SEAL_SHRINK);
         map = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, *ret_fd, 0);
         assert(r == 0 && map != MAP_FAILED);
         return map;
@@ -177,46 +223,26 @@ static void ring_reset(void) {
         atomic_store(&ring.theirs->waits, 1);
 }
 
-static void play_ring(int fd, uint64_t id) {
-        Perfd__V1__Response response = PERFD__V1__RESPONSE__INIT;
-        Perfd__V1__StreamRing body = PERFD__V1__STREAM_RING__INIT;
-        Perfd__V1__ServerMessage m = PERFD__V1__SERVER_MESSAGE__INIT;
-        union {
-                struct cmsghdr header;
-                char bytes[CMSG_SPACE(sizeof(ring.fds))];
-        } control = { .header = { .cmsg_len = CMSG_LEN(sizeof(ring.fds)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
-        struct iovec part;
-        struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
-                                  .msg_controllen = sizeof(control) };
-        ssize_t n;
+typedef struct Way {
+        bool by_ring, by_batches;
+} Way;
 
-        response.id = id;
-        response.body_case = PERFD__V1__RESPONSE__BODY_RING;
-        response.ring = &body;
-        body.bytes = STREAM_RING_MIN;
-        body.offset = ring.offset;
-        m.body_case = PERFD__V1__SERVER_MESSAGE__BODY_RESPONSE;
-        m.response = &response;
-        part.iov_base = play_pack(&m, &part.iov_len);
-        memcpy(CMSG_DATA(&control.header), ring.fds, sizeof(ring.fds));
-        n = sendmsg(fd, &message, MSG_NOSIGNAL);
-        assert(n == (ssize_t)part.iov_len);
-        free(part.iov_base);
-}
-
-static perfd_client *subscribe(int fds[2], uint64_t *items, bool by_ring) {
+static perfd_client *subscribe(int fds[2], uint64_t *items, Way way) {
         perfd_subscription s = PERFD_SUBSCRIPTION_INIT;
         perfd_callbacks callbacks = PERFD_CALLBACKS_INIT;
         perfd_client *client = perfd_client_new("fuzz");
         int r;
 
-        callbacks.item = on_item;
+        callbacks.item = way.by_batches ? NULL : on_item;
         callbacks.gap = on_gap;
         callbacks.end = on_end;
         play_hello(fds[1], 1);
-        if (by_ring) {
-                s.ring_bytes = (uint32_t)STREAM_RING_MIN;
-                play_ring(fds[1], 2);
+        if (way.by_ring) {
+                Perfd__V1__StreamRing body = PERFD__V1__STREAM_RING__INIT;
+
+                body.bytes = s.ring_bytes = (uint32_t)STREAM_RING_MIN;
+                body.offset = ring.offset;
+                play_ring(fds[1], 2, &body, ring.fds, STREAM_RING_FDS);
         } else
                 play_ok(fds[1], 2);
         r = perfd_client_connect_fd(client, fds[0]);
@@ -226,46 +252,60 @@ static perfd_client *subscribe(int fds[2], uint64_t *items, bool by_ring) {
         return client;
 }
 
-/* Up to the `until`th byte, as far as it goes. */
-static int play_into_ring(perfd_client *client, const uint8_t *bytes, size_t until) {
-        memcpy((uint8_t *)ring.words + ring.offset, bytes, until);
-        atomic_store(&ring.words->head, until);
-        return perfd_client_process(client);
+static int read_on(perfd_client *client, uint64_t *items, Way way) {
+        return way.by_batches ? read_batches(client, items) : perfd_client_process(client);
 }
 
-static int run(const uint8_t *bytes, size_t n, bool by_ring, uint64_t *ret_items) {
+/* Up to the `until`th byte, as far as it goes. */
+static int play_into_ring(perfd_client *client, const uint8_t *bytes, size_t until, uint64_t *items, Way way) {
+        memcpy((uint8_t *)ring.words + ring.offset, bytes, until);
+        atomic_store(&ring.words->head, until);
+        return read_on(client, items, way);
+}
+
+static int run(const uint8_t *bytes, size_t n, Way way, uint64_t *ret_items) {
         perfd_client *client;
         int fds[2], r;
 
         r = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds);
         assert(r == 0);
+        ring_reset();
         *ret_items = 0;
-        client = subscribe(fds, ret_items, by_ring);
-        if (by_ring)
-                r = play_into_ring(client, bytes, n > 0 ? bytes[0] % n : 0);
+        client = subscribe(fds, ret_items, way);
+        if (way.by_ring)
+                r = play_into_ring(client, bytes, n > 0 ? bytes[0] % n : 0, ret_items, way);
         else
                 play_bytes(fds[1], bytes, n);
         shutdown(fds[1], SHUT_WR);
         while (r == 0)
-                r = by_ring ? play_into_ring(client, bytes, n) : perfd_client_process(client);
-        assert(r == PERFD_E_ENDED || r == PERFD_E_CLOSED || r == PERFD_E_PROTOCOL);
+                r = way.by_ring ? play_into_ring(client, bytes, n, ret_items, way) : read_on(client, ret_items, way);
+        assert(r == PERFD_E_ENDED || r == PERFD_E_CLOSED || r == PERFD_E_PROTOCOL || (way.by_batches && r == PERFD_E_STATE));
         perfd_client_free(client);
         close(fds[1]);
         return r;
 }
 
+/* What is wrong with an item is found with its batch, before others of it are looked at; or by who asks for a column. */
+static void run_by_batches(const uint8_t *bytes, size_t n, bool by_ring, int said, uint64_t items) {
+        uint64_t by_batches;
+        int r = run(bytes, n, (Way){ .by_ring = by_ring, .by_batches = true }, &by_batches);
+
+        if (said == PERFD_E_PROTOCOL)
+                assert(r == PERFD_E_PROTOCOL || r == PERFD_E_STATE);
+        else
+                assert(r == said && by_batches == items);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
-        uint64_t by_socket, by_ring;
+        const bool by_ring = n % 4 != 1;
+        uint64_t items, others;
         int said;
 
         n = n < INPUT_MAX ? n : INPUT_MAX;
-        ring_reset();
-        /* a connection takes longer than what most inputs send by it: both ways for one input of four, one for the others */
-        if (n % 4 != 0) {
-                (void)run(bytes, n, n % 4 != 1, &by_socket);
-                return 0;
-        }
-        said = run(bytes, n, false, &by_socket);
-        assert(run(bytes, n, true, &by_ring) == said && by_ring == by_socket);
+        said = run(bytes, n, (Way){ .by_ring = by_ring }, &items);
+        run_by_batches(bytes, n, by_ring, said, items);
+        /* a connection takes longer than what most inputs send by it: the other way too for one input of four */
+        if (n % 4 == 0)
+                assert(run(bytes, n, (Way){ .by_ring = false }, &others) == said && others == items);
         return 0;
 }

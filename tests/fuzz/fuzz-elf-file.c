@@ -22,6 +22,17 @@ static void check_refusal(int r, const Explanation *e) {
         MUST(r > 0 && r < _REFUSED_MAX && e->reason && e->text[0]);
 }
 
+/* Whatever the bytes are, only the middle of an instruction is refused, and never the place at which a symbol says that one begins. */
+static void check_start(const ElfFile *f, const ElfPlace *place) {
+        Explanation e = EXPLANATION_NULL;
+        bool is_known;
+        int r = elf_file_check_instruction(f, place, &is_known, &e);
+
+        if (r != 0)
+                check_refusal(r, &e);
+        MUST(place->address != place->begin || !place->symbol[0] || (r == 0 && is_known));
+}
+
 static void find(const ElfFile *f, const char *name, uint64_t offset, size_t length) {
         Explanation e = EXPLANATION_NULL;
         ElfPlace place, same;
@@ -33,6 +44,8 @@ static void find(const ElfFile *f, const char *name, uint64_t offset, size_t len
         }
         MUST(place.file_offset < length && memchr(place.symbol, '\0', sizeof(place.symbol)));
         MUST(elf_file_find_address(f, place.address, &same, NULL) == 0 && same.file_offset == place.file_offset);
+        check_start(f, &place);
+        check_start(f, &same);
 }
 
 /* What cannot be right ends in a text, and the text of what can is in the kernel's syntax. */
@@ -87,6 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
         Explanation e = EXPLANATION_NULL;
         uint8_t id[BUILD_ID_SIZE_MAX];
         char **names = NULL;
+        bool is_cut;
         size_t n = 0;
         ElfFile *f = NULL;
         int r = elf_file_open_memory(bytes, length, "fuzzed", &f, &e);
@@ -98,7 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
                 return 0;
         }
         MUST(elf_file_build_id(f, id) <= sizeof(id));
-        r = elf_file_match(f, "*", &names, &n, &e);
+        r = elf_file_match(f, "*", &names, &n, &is_cut, &e);
         if (r != 0) /* a symbol has its name nowhere: what looks for one says so too */
                 check_refusal(r, &e);
         for (size_t i = 0; i < n; i++) {

@@ -30,13 +30,14 @@ static int parse(const char *text, Filter **ret) {
 
 /* What only the dispatcher can decide: what it gives to a stream, a reader has given to it. */
 static bool decide(const Filter *f, const MatchProgram *p, const Record *r) {
-        const Process process = { .uid = 33, .has_origin = true };
+        Process process = { .uid = 33, .has_uid = true };
+        const Task task = { .process = &process, .comm = "nginx" };
         const ConditionWord word = match_run_parts(p, r, 0);
         _cleanup_(process_condition_freep) ProcessCondition *c = NULL;
         bool holds;
 
         MUST(process_condition_new(f, &c, NULL) == 0);
-        holds = process_condition_holds(c, &word, &process);
+        holds = process_condition_holds(c, &word, &task);
         MUST(match_run(p, r) || (!holds && !process_condition_holds(c, &word, NULL)));
         return holds;
 }
@@ -45,7 +46,7 @@ static bool decide(const Filter *f, const MatchProgram *p, const Record *r) {
 static int run(const char *text, const Filter *f, const Plan *plan, const Record *r) {
         _cleanup_(match_program_unrefp) MatchProgram *p = NULL;
         Explanation e = EXPLANATION_NULL;
-        int k = filter_compile(f, plan, &p, &e);
+        int k = filter_compile(f, plan, NULL, &p, &e);
 
         MUST(k >= 0);
         if (k == 0) {
@@ -77,6 +78,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
         MUST(text = strndup((const char *)bytes, n_text));
         if (parse(text, &f) != 0)
                 return 0;
+        if (length % 2)
+                filter_ask_for_comm(f); /* a stream in the order of time */
 
         MUST(raw = calloc(1, raw_size));
         sample_init(&sample);
@@ -90,6 +93,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
         MUST(canonical = filter_canonical(f));
         if (strlen(canonical) <= FILTER_MAX_TEXT) {
                 MUST(parse(canonical, &same) == 0);
+                if (length % 2)
+                        filter_ask_for_comm(same);
                 MUST(again = filter_canonical(same));
                 MUST(strcmp(canonical, again) == 0);
                 MUST(run(text, f, plan, &r) == run(canonical, same, plan, &r));

@@ -75,16 +75,19 @@ static void check_symbols(const char *text, size_t length) {
         char *names[] = { (char *)"vfs_read", (char *)"foo" }, found[KERNEL_SYMBOL_TEXT_SIZE];
         KernelSymbolIndex index = KERNEL_SYMBOL_INDEX_NULL;
         Explanation e = EXPLANATION_NULL;
-        int r = kernel_symbols_find(text, length, names, 2, found, &e);
+        size_t hints = 2;
+        int r = kernel_symbols_find(text, length, names, 2, &hints, found, &e);
 
         MUST(r == 0 || r == REFUSED_NOT_FOUND || r == REFUSED_INVALID);
         if (r == 0)
                 MUST(strncmp(found, "vfs_read", 8) == 0 || strncmp(found, "foo", 3) == 0);
         /* what is known to be there once is what would be found */
-        kernel_symbol_index_add(&index, 0, text, length);
-        kernel_symbol_index_add(&index, 0, text, length);
+        MUST(kernel_symbol_index_add(&index, 0, text, length, NULL) == 0);
+        MUST(kernel_symbol_index_add(&index, 0, text, length, NULL) == 0);
         if (kernel_symbol_index_has(&index, 0, "vfs_read"))
                 MUST(r == 0 && strcmp(found, "vfs_read") == 0);
+        if (kernel_symbol_index_lacks(&index, 0, "vfs_read") && kernel_symbol_index_lacks(&index, 0, "foo"))
+                MUST(r == REFUSED_NOT_FOUND);
         kernel_symbol_index_deinit(&index);
         r = kernel_symbols_check(text, length, NULL, UINT64_C(0xffffffff81000010), found, &e);
         MUST(r == 0 || r == REFUSED_INVALID || r == KERNEL_SYMBOLS_E_HIDDEN);

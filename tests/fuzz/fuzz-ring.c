@@ -105,7 +105,7 @@ typedef struct Shape {
 
 static Shape *shapes[32]; /* by the first byte of an input */
 
-/* Whatever queue they are in. Those that are taken for a mail only are none of the pool, and none is sent here. */
+/* Whatever queue they are in. Those that are taken for a command only are none of the pool, and none is sent here. */
 static void gather_batches(Shape *shape) {
         Reader *r = &shape->rig.reader;
         Batch *b;

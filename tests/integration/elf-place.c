@@ -4,6 +4,9 @@
  *
  *     find NAME [OFFSET]   address, file offset, size (hex), symbol
  *     address ADDRESS      address, file offset (hex)
+ *     starts NAME OFFSET   "known" or "unknown": whether an instruction begins at this place
+ *     starts-at ADDRESS    the same
+ *     instruction HEX      the size of the instruction of x86-64 that the bytes begin with
  *     match GLOB           the names
  *     build-id             hex
  *     probes PROVIDER NAME for each site: provider, name, file offset, semaphore's (hex, behind it ! if it is
@@ -18,6 +21,7 @@
 
 #include "daemon/base/cleanup.h"
 #include "daemon/kernel/elf/file.h"
+#include "daemon/kernel/elf/instruction.h"
 
 static void print_refusal(int r, const Explanation *e) {
         if (r < 0)
@@ -32,11 +36,33 @@ static void print_place(int r, const ElfPlace *p, const Explanation *e) {
                 printf("%" PRIx64 "\t%" PRIx64 "\t%" PRIx64 "\t%s\n", p->address, p->file_offset, p->size, p->symbol);
 }
 
+static void print_start(const ElfFile *f, int r, const ElfPlace *p, Explanation *e) {
+        bool is_known;
+
+        if (r == 0)
+                r = elf_file_check_instruction(f, p, &is_known, e);
+        if (r != 0)
+                print_refusal(r, e);
+        else
+                printf("%s\n", is_known ? "known" : "unknown");
+}
+
+static void print_instruction(const char *hex) {
+        uint8_t bytes[32];
+        size_t n = 0;
+        unsigned byte;
+
+        for (; n < sizeof(bytes) && sscanf(hex + 2 * n, "%2x", &byte) == 1; n++)
+                bytes[n] = (uint8_t)byte;
+        printf("%zu\n", x86_64_instruction_size(bytes, n));
+}
+
 static void print_names(const ElfFile *f, const char *glob) {
         Explanation e = EXPLANATION_NULL;
         char **names = NULL;
         size_t n = 0;
-        int r = elf_file_match(f, glob, &names, &n, &e);
+        bool is_cut;
+        int r = elf_file_match(f, glob, &names, &n, &is_cut, &e);
 
         if (r != 0)
                 return print_refusal(r, &e);
@@ -82,7 +108,15 @@ static void answer(const ElfFile *f, char *line) {
         } else if (strcmp(verb, "address") == 0) {
                 r = elf_file_find_address(f, strtoull(first, NULL, 0), &place, &e);
                 print_place(r, &place, &e);
-        } else if (strcmp(verb, "match") == 0)
+        } else if (strcmp(verb, "starts") == 0) {
+                r = elf_file_find(f, first, strtoull(second, NULL, 0), &place, &e);
+                print_start(f, r, &place, &e);
+        } else if (strcmp(verb, "starts-at") == 0) {
+                r = elf_file_find_address(f, strtoull(first, NULL, 0), &place, &e);
+                print_start(f, r, &place, &e);
+        } else if (strcmp(verb, "instruction") == 0)
+                print_instruction(first);
+        else if (strcmp(verb, "match") == 0)
                 print_names(f, first);
         else if (strcmp(verb, "build-id") == 0) {
                 uint8_t id[BUILD_ID_SIZE_MAX];

@@ -169,7 +169,7 @@ class Daemon:
             command += ["--config", path]
         try:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                            stderr=self.log, pass_fds=[theirs], **popen)
+                                            stderr=self.log, pass_fds=[theirs, *popen.pop("pass_fds", [])], **popen)
         finally:
             os.close(theirs)
             with os.fdopen(ready, "rb", buffering=0) as f:
@@ -311,7 +311,7 @@ def fail_to_start(*words, config=None, status=1, **daemon):
     Gives all of stderr. Neither a socket nor anything else may be left in its directory.
     """
     with tempfile.TemporaryDirectory(prefix="perfd-test.") as directory:
-        os.chmod(directory, 0o777)
+        os.chmod(directory, 0o1777)
         with contextlib.ExitStack() as stack:
             try:
                 stack.enter_context(Daemon(config=config, directory=directory, **daemon))

@@ -221,7 +221,7 @@ void test_kernel(void **state) {
         check_kernel("kretprobe:" GETPGID, NULL, 0, false, "_sys_getpgid");
         check_kernel("kretprobe:" GETPGID, "group=$retval:s64", 0, true, "_sys_getpgid");
         check_kernel("kretprobe:" GETPGID, NULL, 16, true, "_sys_getpgid");
-        assert_int_equal(kernel_symbols_read(KERNEL_SYMBOLS_PATH, &list, &length), 0);
+        assert_int_equal(kernel_symbols_read(KERNEL_SYMBOLS_PATH, &list, &length, NULL), 0);
         (void)snprintf(line_end, sizeof(line_end), " %s\n", strchr(GETPGID, '|') + 1);
         line = strstr(list, line_end);
         assert_non_null(line);

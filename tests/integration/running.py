@@ -96,7 +96,7 @@ def run_one(name, test, limit):
     return 0
 
 
-def main(scope, seconds=200, at_once=1):
+def main(scope, seconds=300, at_once=1):
     """Runs the tests of a file, each for at most `seconds` (more under a sanitizer): one that goes on for ever ends then.
 
     at_once: so many at the same time, each in a process of its own. Only for tests that wait more than they do, and that

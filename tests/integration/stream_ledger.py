@@ -17,7 +17,7 @@ def check_ledger(ledger):
     for e in ledger.events:
         lost = counts(e.lost)
         rows.append({"kind": "event", "event": e.name, "cpu": e.cpu, "occurred": e.occurred, "delivered": e.delivered,
-                     "filtered": e.filtered, "lost": lost, "exact": e.exact, "doubled": e.doubled, "count": e.count, "removed": e.removed,
+                     "filtered": e.filtered, "lost": lost, "exact": e.exact, "doubled": e.duplicates, "count": e.count, "removed": e.removed,
                      "since": since_of(e), "balanced": event_adds_up(e)})
     for r in ledger.rings:
         lost = counts(r.lost)

@@ -41,6 +41,8 @@ def as_dict(item):
             result["process"]["uid"] = item.process.uid
     elif item.tid and item.comm:
         result["process"] = {}
+    if item.zero_tid:
+        result["zero_tid"] = item.zero_tid
     if isinstance(item, package.Record):
         result["record"] = item.kind
     else:
@@ -63,7 +65,7 @@ class Checked(package.Stream):
         return super()._take_gap(gap)
 
     def _take_end(self, end):
-        self.truncated = end.ledger.truncated
+        self.truncated, self.limited = end.ledger.truncated, end.ledger.limited
         rows = check_ledger(end.ledger)
         super()._take_end(end)
         self.end = {"reason": end.reason, "ledger": rows}

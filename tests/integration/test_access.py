@@ -1,12 +1,15 @@
 #!/usr/bin/python3
 """What a client of the stream socket learns of files by `plan` and `validate`: nothing that it could not read itself."""
 import collections
+import contextlib
 import json
 import os
 import re
 import shutil
 import signal
+import socket
 import struct
+import subprocess
 import sys
 import time
 
@@ -38,7 +41,7 @@ groups:
 def said_of(client, text):
     """By validate: what is wrong, and what cannot be opened now."""
     reply = client.request(validate=pb.ValidateRequest(yaml=text)).validated
-    return [*reply.mistakes, *reply.warnings]
+    return [*reply.errors, *reply.warnings]
 
 
 def answer(client, path, **words):
@@ -174,9 +177,13 @@ def test_no_breakpoint():
     """A plan and a validation of a user probe leave the programs alone that run its file, also in the middle of an instruction;
     what the kernel has against its arguments or its filter is said all the same."""
     constant = os.path.join(os.environ["PERFD_BUILD"], "tests/integration/constant")
-    probes = "".join(f"      - {{ event: 'uprobe:{constant}:constant_get+4', name: n-{i} }}\n" for i in range(20))
+    symbols = subprocess.run(["nm", constant], stdout=subprocess.PIPE, text=True, check=True).stdout
+    inside = int(re.search(r"^(\w+) T constant_get$", symbols, re.M)[1], 16) + 4
+    stripped = perfd.private_copy(constant)  # or perfd sees that no instruction begins there
+    subprocess.run(["strip", stripped], check=True)
+    probes = "".join(f"      - {{ event: 'uprobe:{stripped}:{inside:#x}', name: n-{i} }}\n" for i in range(20))
     text = f"version: 1\ngroups:\n  one:\n    events:\n{probes}"
-    with Daemon(config=CONFIG) as daemon, perfd.Line([constant]) as program, daemon.client_of(NOBODY) as client:
+    with Daemon(config=CONFIG) as daemon, perfd.Line([stripped]) as program, daemon.client_of(NOBODY) as client:
         equal(program.hear(), ["ready"], "the first word of the program")
         for _ in range(10):
             equal(plan(client, text).status, pb.STATUS_OK, "the plan")
@@ -236,6 +243,44 @@ groups: {{ one: {{ target: one, events: [{{ event: page-faults, name: trap, attr
 """
 
 
+def given(sockets, names, n=None):
+    """Of a perfd that is started with these fds from 3 on, as systemd does it."""
+    fds = [s if isinstance(s, int) else s.fileno() for s in sockets]
+    # by way of high numbers, since one of them may be another's place
+    moves = " ".join(f"{100 + i}<&{fd}" for i, fd in enumerate(fds)) + " " + " ".join(f"{3 + i}<&{100 + i}" for i in range(len(fds)))
+    closes = " ".join(f"{100 + i}<&-" for i in range(len(fds)))
+    script = f'export LISTEN_PID=$$; exec {moves} {closes}; exec "$@"'
+    n = len(fds) if n is None else n
+    return {"prefix": ["bash", "-c", script, "bash"], "pass_fds": fds,
+            "env": {**os.environ, "LISTEN_FDS": str(n), **({} if names is None else {"LISTEN_FDNAMES": names})}}
+
+
+def listening(family=socket.AF_UNIX, kind=socket.SOCK_STREAM):
+    made = socket.socket(family, kind)
+    made.bind("" if family == socket.AF_UNIX else ("127.0.0.1", 0))
+    made.listen(1)
+    return made
+
+
+def test_given_sockets():
+    """One of the network would let everybody change what is traced; and what cannot be served is refused at the start."""
+    with contextlib.ExitStack() as stack:
+        usual, network, packets = (stack.enter_context(s) for s in (
+            listening(), listening(socket.AF_INET), listening(kind=socket.SOCK_SEQPACKET)))
+        silent, datagrams, file = (stack.enter_context(s) for s in (
+            socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM), open("/dev/null", "rb")))
+        others = ((network, "socket of the network"), (packets, "SOCK_SEQPACKET"), (silent, "does not listen"),
+                  (datagrams, "datagram"), (file, "a file, not a socket"))
+        for other, what in others:
+            for name in "control", "stream":
+                perfd.fail_to_start("fd 4, which was passed to perfd as", name, what, "ListenStream=",
+                                    **given([usual, other.fileno()], f"control:{name}"))
+        for n in "0", "-1", "abc", "1000000", "":
+            perfd.fail_to_start(f"LISTEN_FDS is '{n}'", "socket units", **given([usual], "control", n))
+        perfd.fail_to_start("LISTEN_FDNAMES is 'control'", "as many names", **given([usual, usual], "control"))
+        perfd.fail_to_start("called connection", "FileDescriptorName=", **given([usual], "connection"))
+
+
 def test_sigtrap():
     """Its signal ends a program: whoever is not root asks for it in vain, by all ways, and nobody has it on perfd's own tasks."""
     control = CONFIG.replace("{ ", "{ control-mode: 0666, ")
@@ -255,7 +300,7 @@ def test_sigtrap():
         with daemon.client_of(NOBODY) as client:
             text = trap_yaml(tids=[victim.process.pid])
             equal(plan(client, text).reason, "bad-attr", "plan")
-            equal(len(client.request(validate=pb.ValidateRequest(yaml=text)).validated.mistakes), 1, "validate")
+            equal(len(client.request(validate=pb.ValidateRequest(yaml=text)).validated.errors), 1, "validate")
         with daemon.client() as root:
             for target in {"pids": [daemon.pid]}, *({"tids": [tid]} for tid in own), {"tids": [victim.process.pid, own[-1]]}, \
                           {"pids": [os.getpid()]}: # whose child perfd is

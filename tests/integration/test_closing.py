@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 """A closing ledger is one place of each CPU: what the event's rows say was delivered while the stream was there, what the
 subscriber's row says was matched and sent, and what came, are the same number, in the middle of a flow. Needs root."""
+import contextlib
 import json
 import os
+import re
 import signal
 import time
 
@@ -10,6 +12,7 @@ import perfd
 from perfd import Daemon, Workload, add, check, equal, pb
 from test_perfctl import run, start
 from test_promises import CPUS, SYS_ENTER
+from test_roles import ANN, BOB, NOTED, NUMBER, perfctl, rules, sample
 
 SLOW = perfd.SANITIZER != "none"
 ROUNDS = 5 if SLOW else 25
@@ -234,6 +237,43 @@ def test_ledger_of_some():
                 equal({row["event"] for row in some if row["kind"] == "event"}, {"calls"}, f"events of {names}")
                 equal([row["kind"] for row in some if row["kind"] != "event"], ["subscriber"], f"other rows of {names}")
             run(daemon, "ledger", "calls", "nonsense", status=1)
+
+
+def test_ledger_of_a_predicate():
+    """Who may see some samples does not learn how many others there are: not of events, removed ones, rings or by a trick."""
+    text = rules(f"{{ users: [{ANN}], subscribe: ['external:*'], where: 'n < 10' }}", f"{{ users: [{BOB}], subscribe: ['external:*'] }}")
+    conditions = "", "n > 100", "n < 10 || n >= 10", "n == 5"
+    with Daemon(text) as daemon, daemon.client() as root, contextlib.ExitStack() as stack:
+        add(root, NOTED, {"event": "external:gone", "fields": NUMBER})
+        root.request(emit=pb.EmitRequest(samples=[sample(number=n % 20) for n in range(300)]))
+        streams = []
+        for uid, where in [(ANN, where) for where in conditions] + [(BOB, "")]:
+            client = stack.enter_context(daemon.client_of(uid, groups=()))
+            streams.append((uid, where, client, client.subscribe(events=["external:noted", "external:gone"], where=where)))
+        root.request(emit=pb.EmitRequest(samples=[sample(number=n) for n in range(20)] + [sample("external:gone", n) for n in range(40)]))
+        root.request(remove=pb.SelectRequest(names=["external:gone"]))
+        for uid, where, client, items in streams:
+            client.stop()
+            n_items = len(list(items))
+            rows = {kind: [row for row in client.end["ledger"] if row["kind"] == kind] for kind in ("event", "ring", "subscriber")}
+            numbers = [[row[key] for key in ("occurred", "delivered", "filtered", "count", "doubled", "exact")] +
+                       [row["since"][key] for key in ("occurred", "delivered", "filtered")] for row in rows["event"]]
+            rings = [[row[key] for key in ("records", "samples", "side_records")] for row in rows["ring"]]
+            equal(rows["subscriber"][0]["sent"], n_items, f"its own row, of {uid} where {where!r}")
+            equal(client.stream.limited, uid == ANN, f"of {uid} where {where!r}")
+            if uid == ANN:
+                equal((numbers, any(map(any, rings))), ([[0] * 9] * 2, False), f"where {where!r}: {rows}")
+            else:
+                equal([row[0] for row in numbers], [320, 40], f"without a predicate: {rows}")
+        for uid in ANN, BOB:
+            done = perfctl(daemon, uid, "watch", "external:noted", "--for", "1ms", "--ledger")
+            table = re.sub("[ \\t]+", " ", done.stdout + done.stderr)
+            equal(["a rule of access.rules limits" in table, "external:noted - - - - " in table, "external:noted - 0 0 0 " in table],
+                  [uid == ANN, uid == ANN, uid == BOB], table)
+            done = perfctl(daemon, uid, "--json", "watch", "external:noted", "--for", "1ms", "--ledger")
+            said = done.stdout
+            rows = [row for row in map(json.loads, said.splitlines()) if row["kind"] in ("event", "limited")]
+            equal([(row["kind"], row.get("occurred")) for row in rows], [("event", 0), ("limited", None)] if uid == ANN else [("event", 320)], said)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,9 @@ import sys
 import perfd
 from perfd import Daemon, add, check, equal, wait_until
 from test_control import PERFCTL, documents
+from test_perfctl import start
 from test_roles import ANN, perfctl as perfctl_as, rules
-from test_sources import GETPPID
+from test_sources import GETPPID, Fire
 
 CALLS = "raw_syscalls:sys_enter"
 FILTER = f"id == {GETPPID}"
@@ -101,11 +102,28 @@ def test_what_can_not_be_executed():
             done = perfctl(daemon, verb, "page-faults", "--", "/etc/passwd", status=126)
             check(done.stderr.endswith("starting /etc/passwd: Permission denied\n"), done.stderr)
             check("no command after --" in perfctl(daemon, verb, "page-faults", "--", status=2).stderr, verb)
-            for option in ("--pid", "1"), ("--unit", "x.service"), ("-a",):
-                done = perfctl(daemon, verb, "page-faults", *option, "--", "true", status=2)
-                check("a command is a target of its own" in done.stderr, done.stderr)
         check("--live: stderr is not a terminal" in perfctl(daemon, "count", CALLS, "--live", "--", "true", status=2).stderr, "--live")
         check("which event of the command?" in perfctl(daemon, "watch", "--", "true", status=2).stderr, "watch of no event")
+        wait_until(lambda: none_runs(daemon), "what was added to go")
+
+
+def test_beside_a_target():
+    """With a target the command says only for how long, as with perf record -p and -a; it is not observed itself."""
+    with Daemon() as daemon, Fire() as fire, Fire() as other:
+        for verb in "watch", "count":
+            for options, least in (["-p", str(fire.pid)], 0), (["-t", str(fire.pid)], 0), (["-a"], 1):
+                with start(daemon, verb, "--json", CALLS, *options, "--filter", FILTER, "--", "sh", "-c", "echo runs; read line; exit 3",
+                           stdin=subprocess.PIPE) as process:
+                    for line in process.stdout:
+                        if line == "runs\n":
+                            break
+                    fire.fire("syscalls", 20)
+                    other.fire("syscalls", 30)
+                    out, err = process.communicate("end\n", timeout=perfd.PATIENCE)
+                equal(process.returncode, 3, f"the status of {verb} {options}, which said {err}")
+                end, = [row for row in map(json.loads, out.splitlines()) if row["kind"] == "end"]
+                n = end["printed" if verb == "watch" else "counted"]
+                check(n >= 50 if least else n == 20, f"{n} calls with {options}")
         wait_until(lambda: none_runs(daemon), "what was added to go")
 
 

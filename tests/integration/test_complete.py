@@ -2,12 +2,15 @@
 """What the completion offers beside names: paths of programs, fields in expressions, cgroups, units and containers; and what
 bash makes of it. Needs root."""
 import os
+import pty
+import select
+import signal
 import subprocess
 import tempfile
 
 import perfd
 import test_targets
-from perfd import Daemon, add, check, equal
+from perfd import Daemon, add, check, equal, pb
 from test_perfctl import PERFCTL
 
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "client", "perfctl", "completion.bash")
@@ -65,7 +68,93 @@ def test_fields():
         equal(offered(daemon, "watch", "--where", "c"), ["comm", "cpu"], "of no event")
         equal(in_bash(daemon, "perfctl watch switches --where 'prev_pid > 0 && prev_p"),
               ["prev_pid > 0 && prev_pid", "prev_pid > 0 && prev_prio"], "in bash, in open quotes")
-        equal(in_bash(daemon, "perfctl watch 'switches' --where \"next_pid > 0\" --o"), ["--order", "--overflow"], "behind closed ones")
+        for event in ("sched_switch", "tracepoint:sched:sched_switch", "sched:sched_waking,sched_switch"):
+            equal(offered(daemon, "watch", event, "--where", "prev_"), prev, f"of {event}")
+        equal(offered(daemon, "add", "sched_process_exec", "--filter", "old_"), ["old_pid"], "of one that does not run, by its short name")
+        equal(offered(daemon, "watch", "switches", "--fields", "next_pid,prev_"), [f"next_pid,{name}" for name in prev], "a list")
+        equal(offered(daemon, "count", "switches", "--hist", "prev_p"), ["prev_pid", "prev_prio"], "for a histogram")
+        equal(offered(daemon, "count", "switches", "--by", "comm,prev_c"), ["comm,prev_comm"], "a row for each, of the event")
+        equal(offered(daemon, "count", "switches", "--by", "comm,c"), ["comm,cgroup", "comm,container", "comm,cpu"], "of the sample")
+        check("prev_comm ==" in offered(daemon, "watch", "switches", "--where", "prev_comm "), "what compares")
+        equal(in_bash(daemon, "perfctl watch 'switches' --where \"next_pid > 0\" --o"), ["--order", "--output", "--overflow"], "behind closed ones")
+
+
+def test_events():
+    """In each form that names one, also at the end of a list."""
+    with Daemon() as daemon, daemon.client() as control:
+        add(control, {"event": "external:deploy", "fields": [pb.ExternalField(name="user", type="text")]}, {"event": "sched:sched_waking", "name": "wakings"})
+        equal(offered(daemon, "watch", "sched_swi"), ["sched_switch"], "without its group")
+        equal(offered(daemon, "watch", "tracepoint:sched:sched_swi"), ["tracepoint:sched:sched_switch"], "as bpftrace has it")
+        equal(offered(daemon, "add", "tracepoint:sche"), ["tracepoint:sched:"], "its group")
+        equal(offered(daemon, "watch", "wakings,sched:sched_swi"), ["wakings,sched:sched_switch"], "behind a comma")
+        equal(offered(daemon, "watch", "-e", "sched:sched_switch,wak"), ["sched:sched_switch,wakings"], "of an option")
+        equal(offered(daemon, "emit", ""), ["external:deploy"], "what can be emitted")
+        equal(offered(daemon, "remove", "wa"), ["wakings"], "what runs")
+        check("uprobe:libc:malloc" in offered(daemon, "add", "uprobe:libc:mall"), "functions of a library")
+        check("uprobe:bash:readline" in offered(daemon, "add", "uprobe:bash:readl"), "functions of a program")
+        equal(in_bash(daemon, "perfctl add uprobe:libc:malloc_u"), ["malloc_usable_size"], "in bash")
+        fire = os.path.join(perfd.BUILD, "tests", "integration", "fire")
+        equal(offered(daemon, "add", f"usdt:{fire}:"), [f"usdt:{fire}:fire:hit"], "static probes of a program")
+        equal(offered(daemon, "watch", f"cycles,usdt:{fire}:fire:h"), [f"cycles,usdt:{fire}:fire:hit"], "behind the provider")
+        equal(offered(daemon, "add", f"usdt:{fire}:fire:x"), [], "none that begins so")
+
+
+def test_lists():
+    """The last word of a list, which is none of those before; and tasks that run."""
+    with Daemon() as daemon:
+        equal(offered(daemon, "watch", "--columns", "uid,"), ["uid,cgroup", "uid,container", "uid,exe", "uid,unit"], "columns")
+        equal(offered(daemon, "watch", "--records", "comm,fo"), ["comm,fork"], "records")
+        equal(offered(daemon, "add", "cycles", "--callchain", "kernel,"), ["kernel,user"], "callchains")
+        equal(offered(daemon, "add", "cycles", "--fallback", "cpu"), ["cpu-clock"], "what is no list")
+        own = str(os.getpid())
+        check(own in offered(daemon, "watch", "-p", own) and f"1,{own}" in offered(daemon, "stat", "--pid", f"1,{own}"), "processes")
+        check(own in offered(daemon, "watch", "--tid", own), "threads")
+
+
+def test_command():
+    """Behind "--" stands a command of the shell."""
+    with Daemon() as daemon:
+        equal(offered(daemon, "watch", "cycles", "--", "pri"), ["<command>"], "the command")
+        equal(offered(daemon, "stat", "--", "cat", "-"), ["<file>"], "its arguments")
+        check("printf" in in_bash(daemon, "perfctl watch cycles -- print"), "by its name")
+        check("/bin/bash" in in_bash(daemon, "perfctl stat -- /bin/ba"), "by its path")
+
+
+def typed(daemon, line):
+    """What a bash at a terminal has on its line behind it."""
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        os.symlink(PERFCTL, os.path.join(folder, "perfctl"))
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.environ.update(PATH=f"{folder}:{os.environ['PATH']}", PERFD_SOCKET=daemon.control, PS1="", TERM="dumb", HISTFILE="")
+            os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
+        show = """bind -x '"\\C-g": echo "line=<$READLINE_LINE>"'"""
+        os.write(terminal, f". '{SCRIPT}'; {show}; echo rea''dy\n".encode())
+        try:
+            wait_for(terminal, "ready")
+            os.write(terminal, line.encode() + b"\a")
+            return wait_for(terminal, ">\r\n").split("line=<")[-1].split(">\r\n")[0]
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            os.close(terminal)
+
+
+def wait_for(terminal, text):
+    said = ""
+    while text not in said:
+        ready, _, _ = select.select([terminal], [], [], perfd.PATIENCE)
+        check(ready, f"'{text}' from bash, which said {said!r}")
+        said += os.read(terminal, 4096).decode()
+    return said
+
+
+def test_typed():
+    """An expression in quotes goes on behind a field, and a list ends."""
+    with Daemon() as daemon, daemon.client() as control:
+        add(control, {"event": "sched:sched_switch", "name": "switches"})
+        equal(typed(daemon, "perfctl watch switches --where 'prev_co\t"), "perfctl watch switches --where 'prev_comm ", "in a condition")
+        equal(typed(daemon, "perfctl watch switches --fields 'prev_co\t").rstrip(), "perfctl watch switches --fields 'prev_comm'", "a list")
 
 
 def test_places():

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Containers by the names that their runtimes have for them, on the real kernel: who is observed while they are stopped, renamed,
 made anew and removed, and what is said of one that is gone for good."""
+import collections
 import contextlib
 import json
 import os
@@ -14,6 +15,7 @@ from perfd import Daemon, Subscriber, add, check, equal, pb, refused, wait_until
 from test_targets import CALLS, N, Tree, events_of, occurred
 from test_promises import rows_of
 from test_sources import FIRE, Fire, total
+from test_watch_text import watched
 
 # what is below the folder is the daemon's own /var/lib
 PREFIX = 'mount --make-rprivate / && mount --bind "$1" /var/lib && shift && exec "$@"'
@@ -195,7 +197,7 @@ def test_pid_namespace():
                 lines = one.finish()
                 parent.process.stdin.close()
             others = of_whom(lines, [0])  # those of other tests on this host too
-            check(len(others) >= 7 and set(others) == {("idle-or-outside", "", "")}, f"who is outside: {set(others)}")
+            check(len(others) >= 7 and set(others) == {("outside", "", "")}, f"who is outside: {set(others)}")
             equal(of_whom(lines, [parent_pid]), [("python3", "", f"/{tree.own}/shop.service")] * 3, "who starts containers")
             found = of_whom(lines, pids)
             equal(len(found), 3 * CHILDREN, "samples of containers")
@@ -203,6 +205,68 @@ def test_pid_namespace():
             equal(set(inside), {(WEB, f"/{tree.own}/machine.slice/libpod-{WEB}.scope")} if inside else set(), "what containers carry")
             check(may_be_gone or len(inside) == len(found), f"{len(found) - len(inside)} samples of living containers have none")
             print(f"  {len(inside)} of {len(found)} samples of {'short' if may_be_gone else 'long'} lives have their container")
+
+
+# name: (event, what an item of it says of tid 0, and calls it); None: what the CPU's idle thread is called
+CLOCK = {"event": "cpu-clock", "frequency": 250}
+ZERO_TIDS = {
+    "calls": (CALLS, "outside", "outside"),
+    "idle": ({"event": "sched:sched_switch", "filter": "prev_pid == 0"}, "idle", None),
+    "busy": ({"event": "sched:sched_switch", "filter": "prev_pid != 0"}, "outside", "outside"),
+    "user": ({**CLOCK, "attr": [pb.AttrSetting(name="exclude-kernel", value="true")]}, "outside", "outside"),
+    "kernel": ({**CLOCK, "attr": [pb.AttrSetting(name="exclude-user", value="true")]}, "unknown", "idle-or-outside"),
+}
+
+
+def of_zero_tid(lines):
+    """{(event or record, zero_tid, comm): how many} of what has tid 0, with None for the right idle thread."""
+    return collections.Counter((line["event"] or line["record"], line.get("zero_tid"),
+                                None if line["comm"] == f"swapper/{line['cpu']}" else line["comm"]) for line in lines
+                               if "tid" in line and line["tid"] == 0 and "comm" in line)
+
+
+def delivered(daemon, name):
+    """Of a sampled event not all occurrences are counted: its row is not exact."""
+    return sum(row.delivered for row in daemon.ledger().events if row.name == name)
+
+
+def test_zero_tid():
+    """Who has tid 0 is told apart by what the record shows: idle threads and threads outside, and what shows neither says so."""
+    with Tree() as tree, Daemon(prefix=NAMESPACE) as daemon, daemon.client() as client:
+        folder = tree.make("shop.service")
+        own = {"calls": {"target": pb.Target(cgroups=[f"{tree.own}/shop.service"])}}  # others on this host may call often
+        add(client, *({**event, "name": name, **own.get(name, {})} for name, (event, _, _) in ZERO_TIDS.items()))
+        with Fire(folder) as outside, Subscriber(daemon, "--records", *ZERO_TIDS) as one, \
+                Subscriber(daemon, "--where", 'comm == "outside"', "calls", "idle", "kernel") as named, \
+                Subscriber(daemon, "--where", 'comm ~ "swapper/*"', "calls", "idle", "kernel") as idle, \
+                Subscriber(daemon, "--where", 'comm == "idle-or-outside"', "calls", "idle", "kernel") as unknown:
+            before = {name: delivered(daemon, name) for name in ZERO_TIDS if name != "idle"}  # a busy host has no idle CPU
+            outside.fire("syscalls", N)
+            wait_until(lambda: sum(range(100000)) and all(delivered(daemon, name) > n for name, n in before.items()), "some of each")
+            subprocess.run(["true"], check=True)  # forks, and executes another program
+            printed = watched(daemon, lambda: outside.fire("syscalls", N), "--count", str(N), "calls")
+            equal({(line["zero_tid"], line["comm"]) for line in printed}, {("outside", "outside")}, "perfctl watch --json")
+            streams = [of_zero_tid(who.finish()) for who in (one, named, idle, unknown)]
+        expected = {(name, zero_tid, comm) for name, (_, zero_tid, comm) in ZERO_TIDS.items()}
+        records = {(kind, "outside", "outside") for kind in ("comm_record", "fork", "exit", "mmap2")}
+        for who, n in streams[0].items():
+            print(f"  {n} of {who}")
+        equal(set(streams[0]) | {("idle", "idle", None)}, expected | records, "who has tid 0")
+        check(streams[0]["calls", "outside", "outside"] >= N, f"the calls of one outside: {streams[0]}")
+        for found, (name, zero_tid, comm) in zip(streams[1:], (("calls", "outside", "outside"), ("idle", "idle", None),
+                                                               ("kernel", "unknown", "idle-or-outside"))):
+            equal(set(found) | ({("idle", "idle", None)} & {(name, zero_tid, comm)}), {(name, zero_tid, comm)}, f"whose comm is {comm}")
+
+
+def test_zero_tid_of_host():
+    """With the host's pids tid 0 is the idle thread, and nothing more is said of it."""
+    with Daemon() as daemon, daemon.client() as client:
+        add(client, {**CALLS, "name": "calls"}, {**ZERO_TIDS["idle"][0], "name": "idle"})
+        with Tree() as tree, Fire(tree.make("shop.service")) as other, Subscriber(daemon, "calls", "idle") as one:
+            other.fire("syscalls", N)
+            lines = [line for line in one.finish() if line.get("event")]
+        check(len(lines) >= N and not any("zero_tid" in line for line in lines), f"{len(lines)} samples")
+        equal({("idle", None, None), *of_zero_tid(lines)}, {("idle", None, None)}, "who has tid 0")
 
 
 def test_foreign_proc():

@@ -128,6 +128,25 @@ def state(daemon, client):
             perfd.wait_until(lambda: daemon.status().n_closing == 0 and daemon.fds(), "everything to be closed"))
 
 
+def test_add_of_a_glob_that_runs_in_part():
+    """What runs as it would be added stays as it is, and is said; what is another one is a refusal, as it was."""
+    config = "version: 1\ngroups: {processes: {target: host, events: [sched:sched_process_exec, sched:sched_process_exit]}}\n"
+    with Daemon(config=config) as daemon, daemon.client() as client:
+        before = {name: event.id for name, event in events(client).items()}
+        done = perfctl(daemon, "add", "sched:sched_process_*")
+        check("perfctl: add: sched:sched_process_exec and 1 more were already there, and stay as they are" in done.stderr, done.stderr)
+        after = {name: event.id for name, event in events(client).items()}
+        equal({name: after[name] for name in before}, before, "what ran")
+        check(len(after) > len(before), f"nothing was added: {after}")
+        equal(sorted(select(client, "remove", "sched:sched_process_*")), sorted(after), "what is removed")
+        add(client, {"event": "sched:sched_process_exec", "period": 7})
+        for wanted in {"event": "sched:sched_process_*"}, {"event": "sched:sched_process_e*", "period": 7, "group": "mine"}:
+            no = refused(client, "exists", "STATUS_EXISTS", add=pb.AddRequest(events=[pb.EventSpec(**wanted)]))
+            check("it is another one than the pattern would add" in no.message, no.message)
+        add(client, {"event": "sched:sched_process_e*", "period": 7})
+        equal(sorted(events(client)), ["sched:sched_process_exec", "sched:sched_process_exit"], "what is there")
+
+
 def test_plan_says_the_truth_and_changes_nothing():
     with Daemon(config=BEFORE) as daemon, daemon.client() as client:
         before, ids = state(daemon, client), {name: event.id for name, event in events(client).items()}
@@ -299,7 +318,7 @@ def test_log_of_changes():
                ("perfd: apply ", "added 0, removed 0, changed 0, kept 0, pending 0")], "the log")
 
 
-# ---- kept events -----------------------------------------------------------------------------------------------------
+# ---- persistent events ------------------------------------------------------------------------------------------------
 
 KEEP = {"event": "sched:sched_switch", "name": "switches", "filter": "prev_pid != 1", "group": "mine"}
 
@@ -310,11 +329,11 @@ def keep(client, *specs):
 
 
 def asked(client):
-    """{name: what is to be the same after a restart} of kept events."""
-    kept = {name: event for name, event in events(client).items() if event.kept}
+    """{name: what is to be the same after a restart} of persistent events."""
+    kept = {name: event for name, event in events(client).items() if event.persistent}
     for event in kept.values():
         event.spec.ClearField("disabled")  # how it was added; what counts is how it is
-    return {name: (event.enabled, event.spec.SerializeToString(), event.waiting) for name, event in kept.items()}
+    return {name: (event.enabled, event.spec.SerializeToString(), event.pending) for name, event in kept.items()}
 
 
 def test_kept_events_outlive_their_daemon():
@@ -405,6 +424,13 @@ def test_a_state_file_that_is_none():
     with tempfile.TemporaryDirectory(prefix="perfd-test.") as directory:
         os.chmod(directory, 0o1777)
         tried("others may write to it", directory)
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as directory:
+        with Daemon(directory=directory) as daemon, daemon.client() as client:
+            keep(client, KEEP)
+        for mode, owner in (0o666, 0), (0o600, 65534):
+            os.chmod(os.path.join(directory, "events"), mode)
+            os.chown(os.path.join(directory, "events"), owner, owner)
+            tried("may have been written by others than perfd", directory)
 
 
 def test_a_broken_state_file():
@@ -417,7 +443,9 @@ def test_a_broken_state_file():
             whole = f.read()
         for n, (bad, words) in enumerate(((whole[:-1], "bytes after its first line"), (b"", "does not begin"),
                                           (whole.replace(b"events 1 ", b"events 9 "), "version 9"),
-                                          (b"perfd events 1 3\n\xff\xff\xff", "contains no list of events")), 1):
+                                          (b"perfd events 1 3\n\xff\xff\xff", "contains no list of events"),
+                                          # no protobuf library that checks texts could read a list with it
+                                          (whole.replace(b"sched_switch", b"sched_\xffwitch"), "is damaged: event: found")), 1):
             with open(path, "wb") as f:
                 f.write(bad)
             with Daemon(directory=directory) as daemon, daemon.client() as client:

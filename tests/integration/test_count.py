@@ -4,7 +4,9 @@ more keys than it keeps. Needs root."""
 import contextlib
 import json
 import os
+import re
 import select
+import shutil
 import signal
 import subprocess
 
@@ -116,6 +118,22 @@ def test_events():
         wait_until(lambda: names(daemon) == ["mine"], "what was added to go")
 
 
+def test_names_of_short_lives():
+    """Whose samples they are of processes that fork on one CPU and execute on another, by its name, program and condition."""
+    shell, true = (perfd.private_copy(path) for path in ("/bin/sh", "/bin/true"))
+    name = "a-shell-of-tests"[:15]
+    shell = shutil.move(shell, os.path.join(os.path.dirname(shell), name))
+    loop = [shell, "-c", f"i=0; while [ $i -lt 200 ]; do {true}; i=$((i+1)); done"]
+    with Daemon() as daemon:
+        for words, expected in ((("--by", "comm"), {name: 200}), (("--by", "exe"), {shell: 200}),
+                                (("--by", "uid", "--where", f'comm == "{name}"'), {os.getuid(): 200}),
+                                (("--where", f'exe ~ "*/{name}" && comm ~ "a-shell*"'), {"syscalls:sys_enter_execve": 200})):
+            process = perfctl(daemon, "--json", "count", "syscalls:sys_enter_execve", *words, "--", *loop)
+            equal(process.returncode, 0, f"its status, behind {process.stderr}")
+            counted = Counted(process.stdout.splitlines(), "", 0)
+            equal(counted.by(words[1] if words[0] == "--by" else "event"), expected, f"counted {words}")
+
+
 def buckets(numbers):
     """[(from, to, count)] of a histogram of these."""
     found = {}
@@ -160,6 +178,41 @@ def test_histograms():
             counted = finish(process)
         row, = counted.rows
         equal((row["count"], histogram(row)), (12, buckets(results + [-9] * 5)), "of results")
+
+
+def test_functions():
+    """Sums, averages and both ends: of an argument, of results below 0, and of numbers whose sum has more than 64 bits."""
+    every = [word for name in ("sum", "avg", "min", "max") for word in (f"--{name}", "number")]
+    with Daemon() as daemon, Fire() as fire:
+        with counting(daemon, f"uprobe:{FIRE}:fire_call", "--args", "number=$arg1:s64", "--by", "comm", *every) as process:
+            fire.fire("calls", 1000)
+            row, = finish(process).rows
+        equal([row[key] for key in ("count", "sum", "avg", "min", "max")], [1000, 499_500, 499.5, 0, 999], "of an argument")
+
+        with counting(daemon, "syscalls:sys_exit_lseek", "--pid", str(os.getpid()), "--by", "pid", "--sum", "ret", "--min", "ret",
+                      "--hist", "ret") as process, in_memory() as f:
+            os.lseek(f, 4, os.SEEK_SET)
+            for _ in range(5):
+                with contextlib.suppress(OSError):
+                    os.lseek(-1, 0, os.SEEK_SET)
+            row, = finish(process).rows
+        equal((row["sum"], row["min"], histogram(row)), (4 - 5 * 9, -9, buckets([4] + [-9] * 5)), "of results")
+
+        with counting(daemon, f"uprobe:{FIRE}:fire_call", "syscalls:sys_enter_getppid", "--pid", str(fire.pid), "--by", "event", "--sum",
+                      "__syscall_nr") as process:
+            fire.fire("calls", 5)
+            fire.fire("syscalls", 7)
+            counted = finish(process)
+        equal([(row["key"]["event"], row["sum"]) for row in counted.rows],
+              [("syscalls:sys_enter_getppid", 7 * GETPPID), (f"uprobe:{FIRE}:fire_call", None)], "of an event without the field, at the end")
+
+        perfctl(daemon, "add", "external:big", "--field", "who:text", "--field", "n:u64", "--field", "s:s64")
+        with counting(daemon, "external:big", "--by", "who", "--sum", "n", "--min", "s", "--max", "s") as process:
+            for who, n, signed in (("a", 1, -(1 << 63)), ("b", (1 << 64) - 1, -1), ("b", (1 << 64) - 1, 5), ("b", (1 << 64) - 1, 4)):
+                perfctl(daemon, "emit", "external:big", f"who={who}", f"n={n}", f"s={signed}")
+            counted = finish(process)
+        equal([(row["key"]["who"], row["sum"], row["min"], row["max"]) for row in counted.rows],
+              [("b", 3 * ((1 << 64) - 1), -1, 5), ("a", 1, -(1 << 63), -(1 << 63))], "of large numbers, the largest sum first")
 
 
 def test_intervals():
@@ -207,6 +260,27 @@ def test_losses():
             load.exit()
 
 
+def test_places():
+    """What samples of software events have, by the names of --where; of the kernel's addresses text says the function too."""
+    spec = {"event": "page-faults", "period": 1}
+    with Daemon() as daemon, daemon.client() as client, Fire() as fire:
+        add(client, {**spec, "name": "faults", "target": fire.target}, {"event": CALLS, "name": "calls", "target": fire.target})
+        with counting(daemon, "faults", "--by", "address,period", "--where", "address == addr && sample.addr > 0") as process:
+            fire.fire("syscalls", 10)
+            fire.fire("faults", 20)
+            counted = finish(process)
+        check(len(counted.rows) >= 20, counted.rows)
+        for row in counted.rows:
+            check(re.fullmatch("0x[0-9a-f]+", row["key"]["address"]) and row["key"]["period"] == 1, row)
+        with counting(daemon, "calls", "--by", "ip,addr", "--where", f"id == {GETPPID}") as process:
+            fire.fire("syscalls", 10)
+            counted = finish(process)
+        equal(counted.by("ip", "addr"), {(None, None): 10}, "of a tracepoint")
+        done = perfctl(daemon, "count", "cpu-clock", "--by", "ip", "--attr", "exclude-user=true", "--frequency", "500", "--for", "300ms")
+        rows = [line.split("\t")[0] for line in done.stdout.splitlines()]
+        check(rows and all(re.fullmatch(r"0x[0-9a-f]{16} [\w.]+\+0x[0-9a-f]+( \[\w+\])?", row) for row in rows), rows)
+
+
 def test_tables():
     """For people and cut(1): the rows, what --top leaves out, and one line on stderr."""
     with Daemon() as daemon, daemon.client() as client, Fire() as fire:
@@ -222,6 +296,86 @@ def test_tables():
         equal((err, process.returncode), ("\n123 samples, nothing lost; stopped\n", 0), "what is said")
 
 
+def test_what_is_only_counted():
+    """Its counts are no samples: that is said, and where they are, beside what is sampled; on no terminal, and with --json."""
+    with Daemon() as daemon, daemon.client() as client:
+        add(client, {"event": "{task-clock,page-faults}", "name": "grp", "interval": 500_000_000}, {"event": CALLS, "name": "sampled"})
+        said = "perfctl: count: grp has no samples: it is only counted, every 500.0 ms, and `perfctl watch 'grp'` shows its counts\n"
+        for words in ["grp"], ["--json", "grp", "sampled"]:
+            done = perfctl(daemon, "count", *words, "--for", "10ms")
+            equal(done.stderr.count("has no samples"), 1, f"how often it is said with {words}")
+            check(done.stderr.startswith(said), done.stderr)
+        check("no samples" not in perfctl(daemon, "count", "sampled", "--for", "10ms").stderr, "of what is sampled")
+
+
+def test_a_file():
+    """The table, or the documents, with and without a command; what was in it is gone. Messages stay on stderr."""
+    with Daemon() as daemon:
+        path = os.path.join(daemon.directory, "table")
+        for options, command in ([], []), ([], ["sh", "-c", "echo mine"]), (["--json"], ["sh", "-c", "echo mine"]):
+            with open(path, "w", encoding="ascii") as f:
+                f.write("old\n" * 100)
+            words = ["page-faults", "-c", "1", "--for", "5s"] if command else ["sched:sched_process_exec", "--for", "1ms"]
+            done = perfctl(daemon, "count", "-o", path, *options, *words, *(["--", *command] if command else []))
+            equal(done.stdout, "mine\n" if command else "", f"stdout of {options} {command}")
+            check(options or done.stderr.endswith("lost; stopped\n") and "page-faults\t" not in done.stderr, done.stderr)
+            with open(path, encoding="ascii") as f:
+                text = f.read()
+            check("old" not in text, text)
+            if options:
+                equal(json.loads(text.splitlines()[0])["kind"], "start", "the first document")
+            elif command:
+                check(text.startswith("page-faults\t"), text)
+        os.unlink(path)
+        no = perfctl(daemon, "count", "-o", f"{path}/x", "cs", "--for", "1ms", status=1)
+        equal(no.stderr, f"perfctl: count: --output: {path}/x: No such file or directory\n", "a file that cannot be")
+        no = perfctl(daemon, "count", "-o", path, "cs", "--live", status=2)
+        check("--live and --output exclude each other" in no.stderr and not os.path.exists(path), no)
+
+
+def test_results_and_ties():
+    """Results of a system call are decimal, as are their extremes and in `watch`; of equal counts the smaller number comes first."""
+    with Daemon() as daemon, Fire() as fire, in_memory() as f:
+        me = "--pid", str(os.getpid())
+        with subprocess.Popen([PERFCTL, "--socket", daemon.control, "count", "syscalls:sys_exit_lseek", *me, "--by", "ret", "--min", "ret"],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process, \
+                subprocess.Popen([PERFCTL, "--socket", daemon.control, "watch", "syscalls:sys_exit_lseek", *me, "--count", "3"],
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watch:
+            wait_until(lambda: daemon.status().n_subscribers == 2, "the streams")
+            for place in 4096, 2:
+                os.lseek(f, place, os.SEEK_SET)
+            with contextlib.suppress(OSError):
+                os.lseek(-1, 0, os.SEEK_SET)
+            process.send_signal(signal.SIGINT)
+            equal(process.communicate(timeout=perfd.PATIENCE)[0], "4096\t1\t4096\n2\t1\t2\n-9\t1\t-9\n", "the table")
+            out = watch.communicate(timeout=perfd.PATIENCE)[0]
+            equal(re.findall(r"\bret=(\S+)", out), ["4096", "2", "-9"], f"what watch shows, {out!r}")
+        places = 0x7f4a97c4d510, 0x15e0550, 0x3e029560
+        with counting(daemon, f"uprobe:{FIRE}:fire_call", "--args", "at=$arg1:x64", "--by", "at") as process:
+            fire.fire("calls", 32)
+            rows = finish(process).rows
+        equal([row["key"]["at"] for row in rows], list(range(32)), "hexadecimal keys of equal counts")
+        perfctl(daemon, "add", "external:at", "--field", "at:u64", "--field", "who:text")
+        with counting(daemon, "external:at", "--by", "at") as process:
+            for place in places:
+                perfctl(daemon, "emit", "external:at", f"at={place}", "who=x")
+            equal([row["key"]["at"] for row in finish(process).rows], sorted(places), "large keys of equal counts")
+
+
+def test_names_of_fields():
+    """Where a part of each sample is also a field of an event, that is said: of all events, of some, and not with sample.NAME."""
+    def said(*words):
+        return [line for line in perfctl(daemon, "count", *words, "--for", "1ms", "--allow-loss").stderr.splitlines() if "--by" in line]
+    with Daemon() as daemon:
+        wakeup, exec_ = "sched:sched_wakeup", "sched:sched_process_exec"
+        equal(said(wakeup, "--by", "pid"),
+              [f"perfctl: count: --by pid: {wakeup} has a field pid, which this is; sample.pid is that of the sample"], "of one")
+        equal(said(wakeup, exec_, "page-faults", "--by", "pid"),
+              [f"perfctl: count: --by pid: {wakeup} and 1 more have a field pid, which this is, but not of the others; sample.pid is "
+               "that of the sample"], "of some")
+        equal(said(wakeup, "--by", "sample.pid,cpu,prio"), [], "where it cannot be mistaken")
+
+
 def test_refusals():
     with Daemon() as daemon:
         for words, said in ((("--by", "nosuch"), "has the fields id, args, and each sample has comm,"),
@@ -230,7 +384,9 @@ def test_refusals():
                             (("--top", "0"), "--top"), (("--json", "--top", "3"), "--top applies to tables")):
             no = perfctl(daemon, "count", CALLS, *words, status=2)
             check(said in no.stderr and not no.stdout, f"{words}: {no}")
-        check("is a text" in perfctl(daemon, "count", "sched:sched_switch", "--hist", "prev_comm", status=2).stderr, "a text")
+        for option, noun in ("hist", "a histogram"), ("sum", "a sum"), ("avg", "an average"), ("max", "a maximum"):
+            no = perfctl(daemon, "count", "sched:sched_switch", f"--{option}", "prev_comm", status=2)
+            check(f"--{option}: 'prev_comm' of sched:sched_switch is a text, and {noun} is of numbers" in no.stderr, no)
         check("which events?" in perfctl(daemon, "count", "--by", "pid", status=2).stderr, "no event at all")
         check("no tracepoint" in perfctl(daemon, "count", "nosuch:event", status=1).stderr, "an event that is none")
         check("nosuch" in perfctl(daemon, "count", CALLS, "--where", "nosuch == 1", status=1).stderr, "a predicate that is none")

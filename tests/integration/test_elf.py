@@ -298,6 +298,17 @@ def probes(path, provider="*", name="*"):
     return [tuple(said[i:i + 7]) for i in range(0, len(said), 7)]
 
 
+def check_mangled(folder, linker):
+    """What C++ and Rust call a function is found by its identifier, which has its length before it."""
+    put(folder, "mangled.c", "".join(f"int {name}(int x) {{ return x + {i}; }}\n" for i, name in enumerate(
+        ("_ZN5outer3fibEi", "_Z3fibi", "_Z13fib3fibonaccii", "_ZN3run17h0123456789abcdefE", "_RNvC4main4walk", "fab"))))
+    path = build(folder, "mangled", linker, "-shared", "-fPIC", sources=("mangled.c",))
+    for name, symbol in (("fib", "_Z3fibi"), ("run", "_ZN3run17h0123456789abcdefE"), ("walk", "_RNvC4main4walk"), ("fabb", "fab")):
+        refused(path, f"find {name}", "unknown-symbol", f"did you mean '{symbol}'")
+    said, = ask(path, "find ib3fib")
+    check("did you mean" not in said[3], said)
+
+
 def check_static_probes(folder, linker):
     for kind, options in (("pie", ["-pie", "-fPIE"]), ("fixed", ["-no-pie"]),
                           ("filled", ["-pie", "-fPIE", "-DFILLED"])):
@@ -390,6 +401,7 @@ def main():
         for linker in ("bfd", "gold", "lld"):
             n = check_linker(folder, linker)
             check_versions(folder, linker)
+            check_mangled(folder, linker)
             check_static_probes(folder, linker)
             print(f"{linker}: {n} functions, their versions and static probes are where binutils say")
     finally:

@@ -1,14 +1,17 @@
 #!/usr/bin/python3
 """External events in numbers that no single client of the other tests makes: many requests, long samples, more than there is
 room for. Needs root."""
+import contextlib
 import json
 import os
+import select
 import subprocess
 import time
 
 import perfd
-from perfd import add, equal
+from perfd import add, check, equal
 from subscriber import pb
+from test_operations import CPU_BOUND, others_are_served
 
 EVENT = "external:flood"
 PERFCTL = os.path.join(perfd.BUILD, "client", "perfctl", "perfctl")
@@ -194,6 +197,56 @@ def test_whom_a_sample_is_of():
     rows = [row for row in map(json.loads, as_json.splitlines()) if row["kind"] == "sample"]
     for found in rows, items:
         equal([(row["pid"], row["tid"], row["comm"]) for row in found], [(0, 0, ""), (44, 0, ""), (4194303, 4194302, "")], "who")
+
+
+def test_many_samples_with_costly_conditions():
+    """Others are answered while one request has many samples, which are taken all or none, and in their order."""
+    n = 16000
+    with perfd.Daemon() as daemon, daemon.client() as client, contextlib.ExitStack() as streams:
+        add_flood(client)
+        for i in range(40):
+            conditions = " || ".join(f"(number & cpu) == {1000 + 100 * i + k}" for k in range(50))
+            streams.enter_context(daemon.client(stream=True)).subscribe(where=conditions, order=pb.ORDER_CPU)
+        stream = streams.enter_context(daemon.client(stream=True))
+        items = stream.subscribe(order=pb.ORDER_CPU, queue_bytes=1 << 26)
+        samples = [sample(i, ahead=-1_000_000_000) for i in range(n)]
+        with others_are_served(daemon, f"{n} samples", CPU_BOUND):
+            reply = client.request(emit=pb.EmitRequest(samples=samples)).emitted
+        equal((reply.taken, reply.lost), (n, 0), "taken")
+        with others_are_served(daemon, f"{n} samples, the last of which is refused", CPU_BOUND):
+            perfd.refused(client, "unknown-event", "STATUS_NOT_FOUND",
+                          emit=pb.EmitRequest(samples=[*samples, pb.ExternalSample(event="external:none", time=1)]))
+        with daemon.client() as gone:
+            gone.send(emit=pb.EmitRequest(samples=samples))
+            gone.send(emit=pb.EmitRequest(samples=[sample(n)]))
+        perfd.wait_until(lambda: of_event(daemon.ledger())[0] in (n, 2 * n, 2 * n + 1), "all of a request are taken, or none")
+        equal([next(items)["fields"]["number"] for _ in range(n)], list(range(n)), "what came")
+        equal(client.request(emit=pb.EmitRequest(samples=[sample(n + 1)])).emitted.taken, 1, "a sample that does not wait")
+
+
+def test_losses_meanwhile():
+    """Whoever looks while samples are taken is told of no loss that there is not: no kernel has them, and each look is of one moment."""
+    with perfd.Daemon() as daemon, daemon.client() as client, daemon.client() as emitter, daemon.client() as other, \
+         daemon.client(stream=True) as stream:
+        add_flood(client)
+        items = stream.subscribe(where="number < 2")
+        client.request(emit=pb.EmitRequest(samples=[sample(0)]))
+        next(items)
+        old = pb.EmitRequest(samples=[sample(1, ahead=-5_000_000_000)] * 16000)
+        looks, seen, taken = 0, set(), 1
+        for _ in range(6):
+            emitter.send(emit=old)
+            while not select.select([emitter.socket], [], [], 0)[0]:
+                seen |= {loss.reason for loss in client.request(status=pb.Empty()).daemon.losses if loss.count}
+                other.request(emit=pb.EmitRequest(samples=[sample(1, ahead=-5_000_000_000)]))
+                row = of_event(client.request(ledger=pb.LedgerRequest()).ledger)
+                seen |= set(row[3]) | (set() if row[4] else {"unbalanced"})
+                looks, taken = looks + 1, taken + 1
+            taken += emitter.receive().response.emitted.taken
+        perfd.wait_until(lambda: of_event(daemon.ledger()) == (taken, 1, 0, {"late": taken - 1}, True), "all were late")
+        check(looks > 0, "nobody looked meanwhile")
+        equal(seen - {"late"}, set(), f"what {looks} looks said")
+        check("kernel_unwritten" not in daemon.stderr(), daemon.stderr())
 
 
 if __name__ == "__main__":

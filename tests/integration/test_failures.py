@@ -469,4 +469,4 @@ def test_add_every_kind_watches():
 
 
 if __name__ == "__main__":
-    perfd.main(globals(), at_once=AT_ONCE)
+    perfd.main(globals(), seconds=400, at_once=AT_ONCE)

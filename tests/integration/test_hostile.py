@@ -387,6 +387,46 @@ def test_long_requests_that_do_not_end():
             small.request(status=pb.Empty())
 
 
+def ask_for_all(client):
+    """Does not read the response: its length."""
+    client.send(list=pb.ListRequest(fields=True))
+    return struct.unpack("<I", client.socket.recv(4, socket.MSG_PEEK | socket.MSG_WAITALL))[0]
+
+
+def test_long_responses_that_are_not_read():
+    """Of one uid they take 24 MiB, of all 48; then they are refused, until some are read. Root's are not limited."""
+    fields = ", ".join(f"f{k}: u32" for k in range(64))
+    events = "".join(f"      - {{ event: external:e{k}, fields: {{ {fields} }} }}\n" for k in range(1000))
+    with Daemon(CONFIG + "groups:\n  g:\n    events:\n" + events) as daemon, contextlib.ExitStack() as stack:
+        daemon.monitor = stack.enter_context(daemon.client())
+        daemon.monitor.request(list=pb.ListRequest(fields=True))  # what it takes to make one
+        # first of all, because who has not taken a response after 10 s is ended
+        clients = {uid: [stack.enter_context(daemon.client_of(uid)) for _ in range(15)] for uid in (65534, 65533, 65532)}
+        before, each, n = daemon.rss(), 0, 0
+        for uid, own in clients.items():
+            most, taken = min(24 << 20, (48 << 20) - n * each), []
+            for client in own:
+                length = ask_for_all(client)
+                if length < 1 << 16:
+                    refusal = client.receive().response
+                    equal((refusal.reason, refusal.status), ("response-memory", pb.STATUS_EXHAUSTED), refusal.message)
+                    break
+                taken.append(client)
+                each = length
+            check(0 <= most - len(taken) * each < each, f"{len(taken)} responses of {each} bytes of uid {uid}")
+            n += len(taken)
+            client.request(status=pb.Empty())  # who asks for little is served
+        if perfd.SANITIZER == "none":  # 48 MiB, and holes that were left by making them
+            check(daemon.rss() - before <= (80 << 20), f"{(daemon.rss() - before) >> 20} MiB more")
+        root = stack.enter_context(daemon.client(stream=True))
+        check(ask_for_all(root) == each, "root's response is another one")
+        taken = stack.enter_context(daemon.client_of(65534))
+        check(ask_for_all(taken) < 1 << 16, "a response of a uid that has not read others")
+        stack.close()
+        with daemon.client_of(65534) as client:
+            equal(len(client.request(list=pb.ListRequest(fields=True)).list.events), 1000, "events, when nobody holds any")
+
+
 def test_files_that_are_sent():
     """Files of a peer are not taken: to close them in recv(2) may take main seconds. Before Linux 6.16 nothing can refuse them."""
     if tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups())) < (6, 16):

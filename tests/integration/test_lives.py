@@ -56,9 +56,9 @@ def test_leftovers():
                 dead.process.wait()
                 dead.judged = True
                 equal(len(definitions()), 5, "definitions after the kill")
-                with Daemon(directory=dead.directory) as heir:
+                with Daemon(directory=dead.directory) as successor:
                     equal(sorted(definitions()), kept, "what a new perfd leaves")
-                    check("3 " in heir.stderr(), f"it does not say what it removed: {heir.stderr()}")
+                    check("3 " in successor.stderr(), f"it does not say what it removed: {successor.stderr()}")
             fire.fire("calls", 5)
             equal(total(rows_of(other.ledger(), f"uprobe:{FIRE}:fire_call"), "occurred"), 5, "calls seen by the living one")
     finally:

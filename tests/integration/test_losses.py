@@ -49,7 +49,7 @@ def lose(daemon, load):
 def test_each_is_said_once():
     """With its exact count; behind it all threads sleep, and what comes later is said later."""
     with Daemon(config=SMALL) as daemon, daemon.client() as control, Family() as family:
-        add(control, {"event": "page-faults", "name": "quiet", "target": pb.Target(pids=[family.pid])})
+        add(control, {"event": "emulation-faults", "name": "quiet", "target": pb.Target(pids=[family.pid])})  # it has none
         said = 0
         for i in range(2):
             with Workload("syscalls", CALLS, cpus=CPUS) as load:

@@ -323,9 +323,9 @@ def test_largest_configurations():
             with others_are_served(daemon, what, CPU_BOUND):
                 asked(nobody, validate=pb.ValidateRequest(yaml=yaml))
         yaml = items("pids", "{}", 65537)
-        mistakes = nobody.request(validate=pb.ValidateRequest(yaml=yaml)).validated.mistakes
-        equal([(m.line, m.column, m.text) for m in mistakes], [(2, yaml.splitlines()[1].index(",65537") + 2, "pids: more than "
-              "65536 in one list; split it into several targets, or name a cgroup")], "mistakes")
+        errors = nobody.request(validate=pb.ValidateRequest(yaml=yaml)).validated.errors
+        equal([(m.line, m.column, m.text) for m in errors], [(2, yaml.splitlines()[1].index(",65537") + 2, "pids: more than "
+              "65536 in one list; split it into several targets, or name a cgroup")], "errors")
         unchanged(daemon, before, "what validations left")
 
 

@@ -435,6 +435,23 @@ def test_quotas():
             refused(ann, "too-many-events", add=pb.AddRequest(events=[spec(name="more", interval=SECOND)], while_connected=True))
             refused(ann, "too-many-events", add=pb.AddRequest(events=[spec("syscalls:*", interval=SECOND)], while_connected=True))
         perfd.wait_until(lambda: daemon.status().n_events == 0, "events that ended with their connection")
+    with Daemon(rules(f"{{ users: [{ANN}], stat: true }}")) as daemon, daemon.client_of(ANN, groups=()) as ann:
+        no = refused(ann, "too-many-reads", "STATUS_EXHAUSTED", add=pb.AddRequest(events=[spec(interval=9_999_999)],
+            while_connected=True))
+        check("every 10 ms" in no.message, no.message)
+        calls = "syscalls:*"  # some hundreds
+        no = refused(ann, "too-many-reads", "STATUS_EXHAUSTED", add=pb.AddRequest(events=[spec(calls, interval=SECOND // 100)],
+            while_connected=True))
+        check("longer interval" in no.message, no.message)
+        equal(names(ann), [], "events of a refused add")
+        temporary(ann, spec("syscalls:sys_enter_[a-c]*", interval=SECOND))
+        # what is there counts, and what is asked for at once counts together
+        each = [spec("cs", name=f"cs{i}", interval=SECOND // 100) for i in range(99)]
+        temporary(ann, *each)
+        refused(ann, "too-many-reads", "STATUS_EXHAUSTED", add=pb.AddRequest(events=[spec("cs", name=f"more{i}",
+            interval=SECOND // 100) for i in range(2)], while_connected=True))
+        with daemon.client() as root:
+            add(root, {"event": "cs", "name": "roots", "interval": 1_000_000})
     with Daemon(rules(f"{{ users: [{ANN}], own-processes: true, stat: true }}")) as daemon, contextlib.ExitStack() as stack, \
          program(ANN) as own:
         pid = int(own.hear()[0])

@@ -10,6 +10,7 @@ from perfd import Daemon, Workload, add, check, equal, pb
 from test_promises import SYS_ENTER, rows_of
 
 CPUS = perfd.online_cpus()[:2]
+CONFIG = "version: 1\nsubscribers: { default-latency: 3ms }\n"  # of longer ticks subscribers are told nothing
 QUEUE = 1 << 27  # bytes: one that is slow, as with a sanitizer, is late and loses nothing
 PERFCTL = os.path.join(perfd.BUILD, "client", "perfctl", "perfctl")
 
@@ -20,7 +21,7 @@ def delivered(daemon):
 
 def paced(rate, wanted, *options):
     """What two subscribers saw of a load at this rate, one in each order; the samples that were delivered."""
-    with Daemon() as daemon, daemon.client() as client, Workload("flood", 0, rate, cpus=CPUS) as load:
+    with Daemon(CONFIG) as daemon, daemon.client() as client, Workload("flood", 0, rate, cpus=CPUS) as load:
         add(client, {"event": SYS_ENTER, "name": "calls", "target": pb.Target(pids=load.pids)})
         with Checker(daemon, "time", "calls", queue=QUEUE, options=options) as by_time, \
              Checker(daemon, "cpu", "calls", queue=QUEUE, options=options) as by_cpu:
@@ -56,7 +57,7 @@ def test_a_flood_that_fills_the_ring():
 def test_one_now_and_then():
     """Who looked by itself during a load is rung for what comes seldom behind it."""
     seldom = {"event": "external:seldom", "fields": [pb.ExternalField(name="n", type="u64")]}
-    with Daemon() as daemon, daemon.client() as client, Workload("flood", 0, 1_000, cpus=CPUS) as load:
+    with Daemon(CONFIG) as daemon, daemon.client() as client, Workload("flood", 0, 1_000, cpus=CPUS) as load:
         add(client, {"event": SYS_ENTER, "name": "calls", "target": pb.Target(pids=load.pids)}, seldom)
         with perfd.Line([PERFCTL, "--socket", daemon.control, "--json", "watch", "calls", "external:seldom"]) as watch:
             load.go()

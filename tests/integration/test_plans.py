@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Plans: what they try is bounded and charged, others run in the middle of them, and they come to their end. Needs root."""
+"""Plans and validations: what they try is bounded and charged, others run in the middle of them, and they come to their end. Needs root."""
 import contextlib
+import json
 import multiprocessing
 import os
 import select
@@ -12,8 +13,9 @@ import tempfile
 import perfd
 from perfd import Daemon, add, check, equal, refused, wait_until
 from subscriber import pb
+from test_control import documents, perfctl
 from test_errors import state, unchanged
-from test_operations import EVERYTHING, closed_all, count_fds, others_are_served, status
+from test_operations import CPU_BOUND, EVERYTHING, closed_all, count_fds, main_cpu, others_are_served, status
 from test_quotas import NOBODY, SOMEBODY
 from test_stalled import stopped_thread
 
@@ -130,6 +132,21 @@ def test_others_in_the_middle_of_a_plan():
         wait_until(lambda: len(daemon.fds()) < len(fds), "what plans and removals left is closed")
 
 
+def test_plan_behind_closes():
+    """What others have closed takes the kernel seconds, and plans and validations do not wait for it: here the closer is stopped."""
+    yaml = "version: 1\ngroups: {some: {events: [sched:sched_switch, sched:sched_wakeup]}}\n"
+    with Daemon() as daemon, daemon.client() as client:
+        add(client, "syscalls:sys_enter_*")
+        with stopped_thread(daemon, "closer"):
+            client.request(remove=pb.SelectRequest(names=["*"]))
+            check(daemon.status().n_closing > 256, "too few fds to close for this test")
+            planned = client.request(plan=pb.PlanRequest(yaml=yaml)).plan
+            equal(sorted(event.name for event in planned.added), ["sched:sched_switch", "sched:sched_wakeup"], "what is planned")
+            equal(len(client.request(validate=pb.ValidateRequest(yaml=yaml)).validated.errors), 0, "errors")
+            check(daemon.status().n_closing > 256, "somebody has closed them")
+        wait_until(lambda: daemon.status().n_closing == 0, "all to be closed")
+
+
 def test_plan_that_is_left():
     """A client that goes, and SIGTERM, while its plan is suspended: all that it had is closed and charged to nobody."""
     yaml = named_tracepoints(135)
@@ -195,6 +212,41 @@ def test_quota_of_plans():
         unchanged(daemon, before, "what plans left")
 
 
+def unknown_events(event, n):
+    return "version: 1\ngroups: {g: {events: [" + ",".join(f"'{event % i}'" for i in range(n)) + "]}}\n"
+
+
+def test_unknown_events():
+    """Each of thousands that the kernel does not have is a step of its own, also where nothing is opened in the end."""
+    forms = {"kprobe:no_such_function_%d": 3000, "kretprobe:vfs_reae%d": 3000, "sched:no_such_event_%d": 100,
+             "no_such_pmu_%d/x/": 3000, "uprobe:/no/such/file%d:main": 3000}
+    with Daemon("version: 1\n") as daemon, daemon.client_of(NOBODY) as nobody:
+        before = state(daemon)
+        for form, n in forms.items():
+            with others_are_served(daemon, f"{n} of {form}", CPU_BOUND):
+                found = nobody.request(validate=pb.ValidateRequest(yaml=unknown_events(form, n))).validated
+                check(found.errors or found.warnings, f"{form}: nothing is said about it")
+        unchanged(daemon, before, "what validations left")
+
+
+def test_stop_among_unknown_events():
+    """Who has left is not looked up for any more, and SIGTERM does not wait for the names that are left."""
+    yaml = unknown_events("kprobe:vfs_reae%d", 9000)
+    with Daemon("version: 1\n") as daemon, daemon.client() as root:
+        with daemon.client_of(NOBODY) as nobody:
+            nobody.send(validate=pb.ValidateRequest(yaml=yaml))
+        cpu = main_cpu(daemon.pid)
+        status(root)
+        took = main_cpu(daemon.pid) - cpu
+        check(took < 1.0 or perfd.SANITIZER != "none", f"main ran for {took:.2f} s for a client that had left")
+        cpu = main_cpu(daemon.pid)
+        root.send(validate=pb.ValidateRequest(yaml=yaml))
+        wait_until(lambda: main_cpu(daemon.pid) > cpu + 0.05, "main is busy with it")
+        os.kill(daemon.pid, signal.SIGTERM)
+        no = root.receive().response
+        check((pb.Status.Name(no.status), no.reason) in (("STATUS_EXHAUSTED", "shutting-down"), ("STATUS_OK", "")), no.message)
+
+
 def test_overlapping_globs():
     """A plan in which two globs mean the same running event; each was written behind the end of a list."""
     config = "version: 1\ngroups: {{all: {{events: [{}]}}}}\n"
@@ -204,6 +256,31 @@ def test_overlapping_globs():
         refused(nobody, "exists", plan=pb.PlanRequest(yaml=config.format(globs)))
         refused(nobody, "exists", plan=pb.PlanRequest(yaml=config.format("'sched:*', 'irq:*', 'irq:irq_*'")))
         unchanged(daemon, before, "what refused plans left")
+
+
+def test_plan_and_apply_read_drop_ins():
+    """As a reload does; without a file the plan is that of a reload, for who may make one."""
+    with Daemon(config="version: 1\n") as daemon:
+        path, folder = os.path.join(daemon.directory, "perfd.yaml"), os.path.join(daemon.directory, "perfd.d")
+        os.mkdir(folder)
+        for name, event in (("10.yaml", "page-faults"), ("20.yaml", "cpu-migrations"), ("30.yml", "cs")):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+                f.write(f"groups: {{g{name[:2]}: {{events: [{event}]}}}}\n")
+
+        def plan(*words):
+            done = perfctl(daemon, "--json", "plan", *words)
+            return [(row["change"], row["name"]) for row in map(json.loads, done.stdout.splitlines())], done.stderr
+        both = [("added", "page-faults"), ("added", "cpu-migrations")]
+        equal(plan(path)[0], both, "the plan of the file")
+        check("30.yml is ignored" in plan(path)[1], "what is not read")
+        equal(plan()[0], both, "the plan of a reload")
+        equal(plan(path, "--no-drop-ins")[0], [], "the file alone")
+        equal(documents(daemon, "apply", path)[0]["added"], 2, "what apply did")
+        equal(plan()[0], [("kept", name) for _, name in both], "the plan of a reload after that")
+        equal(documents(daemon, "reload")[0]["kept"], 2, "what the reload did")
+        perfctl(daemon, "plan", "--allow-pending", status=2)
+        with daemon.client(stream=True) as other:
+            refused(other, "read-only", plan=pb.PlanRequest(reload=True))
 
 
 if __name__ == "__main__":

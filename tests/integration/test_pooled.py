@@ -2,15 +2,19 @@
 """Packets that equal subscribers read where they lie: all get the same as by a socket, who does not read takes nothing from
 the others, and what a stream tells of stays as it is until its subscriber has read it, also behind the stream's end."""
 import contextlib
+import errno
 import fcntl
+import mmap
 import os
 import signal
+import time
 
 import perfd
-from perfd import Subscriber, Workload, add, check, equal, pb, wait_until
+from perfd import Daemon, Subscriber, Workload, add, check, equal, pb, wait_until
 from test_failures import Trace, attached, need_strace
 from test_promises import CPUS, SYS_ENTER
-from test_shared import CALLS, delivered, items_of, subscribe, traced
+from test_roles import ANN, BOB, TRACERS, reload, rules
+from test_shared import CALLS, check_reader, delivered, items_of, subscribe, traced
 
 RING = 1 << 19
 POOL = 2 << 20
@@ -175,17 +179,94 @@ def test_file():
             equal([len(each.fds) for each in (client, other)], [3, 3], "fds that came")
             equal(len({os.fstat(each.fds[2]).st_ino for each in (client, other)}), 1, "files")
             fd = client.fds[2]
-            equal((os.fstat(fd).st_size, fcntl.fcntl(fd, fcntl.F_GET_SEALS) & 0x1f), (POOL, 0x17), "its length, and its seals")
+            equal((os.fstat(fd).st_size, fcntl.fcntl(fd, fcntl.F_GET_SEALS) & 0x1f), (POOL, 0x07), "its length, and its seals")
             for call in (lambda: os.ftruncate(fd, 0), lambda: os.ftruncate(fd, 2 * POOL), lambda: os.write(fd, b"x")):
                 try:
                     call()
                     check(False, "not refused")
-                except PermissionError:
-                    pass
+                except OSError as no:
+                    check(no.errno in (errno.EINVAL, errno.EBADF), str(no))
+            check_reader(fd)
             wait_until(lambda: len([fd for fd in daemon.fds() if "memfd:perfd" in fd]) == 1, "one file that the daemon keeps")
         wait_until(lambda: daemon.fds() == before, "as before")
         load.go()
         load.done()
+
+
+SECRET = {"event": "external:secret", "fields": [pb.ExternalField(name="text", type="text")]}
+AS_ANYBODY = pb.SubscribeRequest(events=["external:secret"], ring_bytes=RING, pool=True)
+
+
+def tell_secrets(root, n):
+    """So many samples, as many packets in a pool."""
+    for number in range(n):
+        text = b"secret %d " % number + 4000 * b"."
+        root.request(emit=pb.EmitRequest(samples=[pb.ExternalSample(event="external:secret", time=time.monotonic_ns(),
+                                                                    values=[pb.ExternalValue(text=text)])]))
+
+
+def test_who_shares():
+    """Those of whom rules say the same at any time: of one uid, with the same groups, by the same socket or as root."""
+    with Daemon(rules(f"{{ users: [{ANN}, {BOB}], subscribe: ['*'] }}")) as daemon, contextlib.ExitStack() as stack:
+        with daemon.client() as root:
+            add(root, SECRET)
+        each = [(ANN, ()), (ANN, ()), (ANN, (TRACERS,)), (BOB, ()), (BOB, ()), (0, ()), (0, (TRACERS,))]
+        clients = [stack.enter_context(daemon.client_of(uid, groups=groups)) for uid, groups in each]
+        clients.append(stack.enter_context(daemon.client()))
+        for client in clients:
+            equal(client.request(subscribe=AS_ANYBODY).ring.pool_bytes, POOL, "bytes of the pool")
+        files = [os.fstat(client.fds[2]) for client in clients]
+        equal([[i for i, other in enumerate(files) if other.st_ino == file.st_ino][0] for file in files],
+              [0, 0, 2, 3, 3, 5, 5, 5], "the first of those with the same file")
+        equal([file.st_blocks * 512 for file in files], [POOL, POOL, 0, POOL, POOL, POOL, POOL, POOL], "their memory")
+        equal(len([fd for fd in daemon.fds() if "perfd-packets" in fd]), 4, "files that perfd keeps")
+        for client in clients[1:4]:
+            client.socket.close()
+        wait_until(lambda: len([fd for fd in daemon.fds() if "perfd-packets" in fd]) == 3, "the one of nobody is gone")
+
+
+def test_pools_side_by_side():
+    """What most share is where items are written; the others get copies, and all get the same."""
+    with Daemon(rules(f"{{ users: [{ANN}, {BOB}], subscribe: ['*'] }}")) as daemon, daemon.client() as root, \
+            contextlib.ExitStack() as stack:
+        add(root, SECRET)
+        clients = [daemon.client_of(uid, groups=()) for uid in (BOB, BOB, ANN, ANN, ANN)]
+        for client in clients:
+            stack.callback(client.socket.close)
+            client.subscribe(events=["external:secret"], ring_bytes=RING, pool=True, queue_bytes=QUEUE)
+        tell_secrets(root, 20)
+        for client in clients:
+            client.stop()
+        items = [take_all(client) for client in clients]
+        equal([(len(each), client.pooled > 0) for each, client in zip(items, clients)], 2 * [(20, False)] + 3 * [(20, True)],
+              "items, and whether some came in a pool")
+        for each in items:
+            equal(keys(each), keys(items[0]), "items")
+
+
+def test_revoked():
+    """Whose grant is gone reads no more in the pool that it has mapped, also if its stream had ended before."""
+    both, one = (rules(f"{{ users: [{users}], subscribe: ['*'] }}") for users in (f"{ANN}, {BOB}", ANN))
+    with Daemon(both) as daemon, daemon.client() as root, contextlib.ExitStack() as stack:
+        add(root, SECRET)
+        bobs = [stack.enter_context(daemon.client_of(BOB, groups=())) for _ in range(3)]
+        for bob in bobs:
+            bob.request(subscribe=AS_ANYBODY)
+        pool = stack.enter_context(mmap.mmap(bobs[0].fds[2], POOL, prot=mmap.PROT_READ))
+        anns = [daemon.client_of(ANN, groups=()) for _ in range(2)]
+        for ann in anns:
+            stack.callback(ann.socket.close)
+            ann.subscribe(events=["external:secret"], ring_bytes=RING, pool=True, queue_bytes=QUEUE)
+        tell_secrets(root, 3)
+        wait_until(lambda: b"secret 2" in pool[:], "what it may read is there")
+        bobs[2].socket.close()
+        reload(daemon, one)
+        equal(daemon.stderr().count(f"the access rules for uid {BOB} have changed"), 2, "streams that end")
+        tell_secrets(root, 30)
+        for ann in anns:
+            ann.stop()
+            equal((len(take_all(ann)), ann.pooled > 0), (33, True), "items, and whether some came in a pool")
+        equal([n for n in range(3, 30) if b"secret %d " % n in pool[:]], [], "secrets in what it has mapped")
 
 
 def test_failures():

@@ -406,7 +406,8 @@ def test_every_tracepoint():
           f"{len(events) - len({event for event, _ in result.known})} tracepoints are so in all; what differs:")
     for (event, field), (reason, mine, kernel) in sorted(result.known.items()):
         print(f"  {event} {field}: {reason}: {mine[:60]} for {kernel[0][:60]}")
-    print(f"  {len(result.unfired)} were not fired: {' '.join(result.unfired)}")
+    unfired = collections.Counter(event.split(":")[0] for event in result.unfired)
+    print(f"  {len(result.unfired)} were not fired: {', '.join(f'{n} of {system}' for system, n in unfired.items())}")
     equal(result.wrong, {}, "what differs")
     for event, field in (("sched:sched_switch", "prev_state"), ("sched:sched_process_exit", "group_dead"), ("irq:softirq_entry", "vec")):
         check(result.equal[event, field] > 0, f"{field} of {event} was not compared")

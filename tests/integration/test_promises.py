@@ -33,8 +33,8 @@ def rows_of(ledger, name, unwritten=0):
     return rows
 
 
-def doubled_of(ledger, name):
-    return sum(row.doubled for row in rows_of(ledger, name).values())
+def duplicates_of(ledger, name):
+    return sum(row.duplicates for row in rows_of(ledger, name).values())
 
 
 def lost(row, reason="kernel_ring"):
@@ -138,7 +138,7 @@ def test_changes_disturb_nobody():
         load.exit()
     equal(seen["gaps"], 0, "gaps")
     equal(seen["items"], sum(row.occurred for row in rows.values()), "items and occurrences")
-    equal(sum(row.doubled for row in rows.values()), 0, "doubled samples of the flood")
+    equal(sum(row.duplicates for row in rows.values()), 0, "duplicate samples of the flood")
 
 
 def test_filter_change_loses_and_doubles_nothing():
@@ -152,7 +152,7 @@ def test_filter_change_loses_and_doubles_nothing():
             for i in range(50 * rounds):  # while others have its CPUs, the flood may not run when both are there
                 client.request(set_filter=pb.SetFilterRequest(name="calls", filter=f"id == {GETPPID}" +
                                                               (f" && common_pid != {i + 1}" if i % 2 else "")))
-                if (i + 1) % rounds == 0 and doubled_of(daemon.ledger(), "calls") > 0:
+                if (i + 1) % rounds == 0 and duplicates_of(daemon.ledger(), "calls") > 0:
                     break
             counts = load.done(stop=True)
             seen = checker.finish()
@@ -161,7 +161,7 @@ def test_filter_change_loses_and_doubles_nothing():
         load.exit()
     equal(seen["items"], sum(counts), "items and calls made")
     equal([rows[cpu].occurred for cpu in CPUS], counts, "occurrences and calls made on each CPU")
-    check(doubled_of(ledger, "calls") > 0, "both generations never overlapped: the test shows nothing")
+    check(duplicates_of(ledger, "calls") > 0, "both generations never overlapped: the test shows nothing")
 
 
 def test_ring_size_changes_lose_and_double_nothing():
@@ -187,7 +187,7 @@ def test_ring_size_changes_lose_and_double_nothing():
                     write(config(f"{size}MiB"))
                     client.request(reload=pb.Empty())
                     equal(daemon.status().ring_size, size << 20, "the ring's size")
-                if i + 1 >= rounds and doubled_of(daemon.ledger(), "calls") > 0:
+                if i + 1 >= rounds and duplicates_of(daemon.ledger(), "calls") > 0:
                     break
             write(config("32MiB", "nonsense:x"))
             perfd.refused(client, "unknown-event", reload=pb.Empty())
@@ -200,7 +200,7 @@ def test_ring_size_changes_lose_and_double_nothing():
     equal(seen["items"], sum(counts), "items and calls made")
     equal([rows[cpu].occurred for cpu in CPUS], counts, "occurrences and calls made on each CPU")
     check(all(row.balanced for row in ledger.events) and all(row.balanced for row in ledger.rings), "a row is not balanced")
-    check(doubled_of(ledger, "calls") > 0, "old and new never overlapped: the test shows nothing")
+    check(duplicates_of(ledger, "calls") > 0, "old and new never overlapped: the test shows nothing")
 
 
 def test_switching_counts_nothing_that_is_not_written():

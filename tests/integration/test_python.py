@@ -79,7 +79,7 @@ def test_requests():
         ledger = one.ledger("switches")
         equal(({row.name for row in ledger.events}, package.ledger.balanced(ledger)), ({"switches"}, True), "its ledger")
         equal(len(one.remove(f"#{added.events[0].id}", "switches").events), 2, "what was removed")
-        equal([mistake.line for mistake in one.validate("version: 1\nnonsense: 1\n").mistakes], [2], "lines of mistakes")
+        equal([error.line for error in one.validate("version: 1\nnonsense: 1\n").errors], [2], "lines of errors")
         equal([event.name for event in one.plan(text).added], ["faults"], "a plan")
         equal((one.apply(text).added, one.reload().removed), (1, 1), "applied, and taken back")
         check({row.topic for row in one.doctor().rows} >= {"events", "limits"}, "topics of doctor")

@@ -74,6 +74,21 @@ def test_places_of_subscribers():
         refuse(0, "there are 32 subscribers")
 
 
+def subscribers(daemon, stack, reason):
+    """subscribe(uid, wanted), which lasts as long as the stack, and refuse(uid, wanted, *texts), for this reason, in these words."""
+    def subscribe(uid, wanted):
+        client = stack.enter_context(daemon.client_of(uid, stream=False))
+        client.subscribe(**wanted)
+        return client
+
+    def refuse(uid, wanted, *texts):
+        with daemon.client_of(uid, stream=False) as client:
+            no = refused(client, reason, "STATUS_EXHAUSTED", subscribe=pb.SubscribeRequest(**wanted))
+            for text in texts:
+                check(text in no.message, no.message)
+    return subscribe, refuse
+
+
 def test_costly_conditions():
     """What each sample is asked for the subscriptions of one uid, and of all but root, is bounded; what is equal is asked once."""
     config = CONFIG.format(events=3, fds=1000) + "subscribers: {max: 256}\nconnections: {control: 256}\n"
@@ -81,31 +96,78 @@ def test_costly_conditions():
         def simple(i):  # 128 comparisons of numbers
             return dict(events=["sched:sched_process_exec"], where=" || ".join(f"pid == {128 * i + k + 1}" for k in range(128)))
 
-        def costly(i):  # 128 of patterns, of which one counts as eleven
-            return dict(events=["sched:sched_process_exec"], where=" || ".join(f'comm ~ "*{i}{k % 10}?[!z]??*{k}"' for k in range(128)))
+        def costly(i):  # 64 of patterns, of which one counts as eleven
+            return dict(events=["sched:sched_process_exec"], order=pb.ORDER_CPU, where=" || ".join(f'comm ~ "*{i}{k % 10}?[!z]??*{k}"' for k in range(64)))
 
-        def subscribe(uid, wanted):
-            client = stack.enter_context(daemon.client_of(uid, stream=False))
-            client.subscribe(**wanted)
-            return client
-
-        def refuse(uid, wanted, text):
-            with daemon.client_of(uid, stream=False) as client:
-                no = refused(client, "costly-conditions", "STATUS_EXHAUSTED", subscribe=pb.SubscribeRequest(**wanted))
-                check(text in no.message, no.message)
+        subscribe, refuse = subscribers(daemon, stack, "costly-conditions")
 
         first = [subscribe(NOBODY, simple(i)) for i in range(32)][0]
         refuse(NOBODY, simple(32), f"of uid {NOBODY} cost 4096, and 4096 are allowed")
         subscribe(NOBODY, simple(31))
         subscribe(NOBODY, dict(events=["sched:sched_process_exec"]))
-        for i in range(2):
+        for i in range(5):
             subscribe(SOMEBODY, costly(i))
-        refuse(SOMEBODY, costly(3), f"as much as 1408 comparisons of numbers: those of the subscriptions of uid {SOMEBODY} cost 2816")
-        refuse(1000, costly(4), "all subscriptions except root's cost 6912, and 8192")
-        subscribe(0, costly(5))
+        refuse(SOMEBODY, costly(6), f"as much as 704 comparisons of numbers: those of the subscriptions of uid {SOMEBODY} cost 3520")
+        refuse(1000, costly(7), "all subscriptions except root's cost 7616, and 8192")
+        subscribe(0, costly(8))
         first.socket.close()
-        wait_until(lambda: daemon.status().n_subscribers == 36, "the end of the first one")
+        wait_until(lambda: daemon.status().n_subscribers == 39, "the end of the first one")
         subscribe(NOBODY, simple(32))
+
+
+def test_conditions_of_the_dispatcher():
+    """One thread decides them for the samples of all CPUs, so they have a lower limit; equal ones are asked once, and root's always."""
+    config = CONFIG.format(events=3, fds=1000) + "subscribers: {max: 256}\nconnections: {control: 256}\n"
+    with Daemon(config) as daemon, contextlib.ExitStack() as stack:
+        def names(i, order=pb.ORDER_TIME):  # 3, 15 of a name and a number, and a half for each of 29 that join them
+            where = " || ".join(f'comm == "{i}x{k}" && pid != {k}' for k in range(15))
+            return dict(events=["sched:sched_process_exec"], order=order, where=where)
+
+        subscribe, refuse = subscribers(daemon, stack, "costly-conditions")
+
+        first = [subscribe(NOBODY, names(i)) for i in range(4)][0]
+        refuse(NOBODY, names(4), f"it costs 63 there, those of the subscriptions of uid {NOBODY} cost 252, and 256 are allowed")
+        subscribe(NOBODY, names(3))
+        subscribe(NOBODY, names(4, pb.ORDER_CPU))
+        for i in range(5, 9):
+            subscribe(SOMEBODY, names(i))
+        refuse(1000, names(9), "those of all subscriptions except root's cost 504, and 512 are allowed")
+        subscribe(0, names(10))
+        first.socket.close()
+        wait_until(lambda: daemon.status().n_subscribers == 10, "the end of the first one")
+        subscribe(NOBODY, names(4))
+
+
+def test_wakeups():
+    """One thread sends to all: latencies of one uid's subscribers, and of all but root, are limited by their sum."""
+    config = CONFIG.format(events=3, fds=1000) + "subscribers: {max: 256, latency: 20us}\nconnections: {control: 256}\n"
+    with Daemon(config) as daemon, contextlib.ExitStack() as stack:
+        def wanted(i, usec):
+            return dict(events=["sched:sched_process_exec"], where=f"pid != {i}", latency=1000 * usec)
+
+        take, no = subscribers(daemon, stack, "too-many-wakeups")
+
+        def subscribe(uid, *what):
+            return take(uid, wanted(*what))
+
+        def refuse(uid, what, *texts):
+            no(uid, wanted(*what), *texts)
+
+        first = [subscribe(NOBODY, i, 100) for i in range(5)][0]
+        refuse(NOBODY, (5, 1000), f"the subscribers of uid {NOBODY} request 50000, and 50000 are allowed", "end some")
+        refuse(NOBODY, (0, 100))  # equal ones share a subscription, but each of them is sent to
+        subscribe(NOBODY, 5, 0)
+        for i in range(4):
+            subscribe(SOMEBODY, i, 100)
+        refuse(SOMEBODY, (4, 50), "request at least 100 us, or none")
+        subscribe(SOMEBODY, 4, 200)
+        refuse(1000, (0, 100), "all uids except root request 95000, and 100000 are allowed", "request at least 200 us")
+        subscribe(1000, 0, 200)
+        for i in range(6):
+            subscribe(0, i, 20)
+        first.socket.close()
+        wait_until(lambda: daemon.status().n_subscribers == 17, "the end of the first one")
+        subscribe(NOBODY, 6, 100)
 
 
 def test_fds():
@@ -155,8 +217,8 @@ def test_over_a_restart():
             kept = external("a", "b").events
             nobody.request(add=pb.AddRequest(events=kept, keep=True))
         daemon.stop()
-        with Daemon(CONFIG.format(events=2, fds=1000) + "targets: {}\n", directory=daemon.directory) as heir, \
-             heir.client_of(NOBODY, stream=False) as nobody:
+        with Daemon(CONFIG.format(events=2, fds=1000) + "targets: {}\n", directory=daemon.directory) as successor, \
+             successor.client_of(NOBODY, stream=False) as nobody:
             equal({name: uid for name, uid in uids(nobody).items() if name in ("external:a", "external:b")},
                   {"external:a": NOBODY, "external:b": NOBODY}, "whose they are")
             refused(nobody, "too-many-events", "STATUS_EXHAUSTED", add=external("c"))

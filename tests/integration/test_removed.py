@@ -3,6 +3,7 @@
 import time
 
 import perfd
+from host import need_breakpoints
 from perfd import Daemon, add, check, equal, refused
 from subscriber import pb
 from test_sources import GETPPID, Fire, probe
@@ -75,6 +76,7 @@ def test_end_of_all():
 def test_breakpoints_again():
     """The registers of breakpoints that were removed, planned or refused are free for the next one, also while the thread that closes
     what is not wanted has other things to close: here it does not run at all."""
+    need_breakpoints()
     with Daemon() as daemon, daemon.client() as client, Fire() as fire, stopped_thread(daemon, "closer"):
         place, target = f"mem:{fire.watched:#x}/8:w", fire.target
         yaml = f"version: 1\ntargets: {{t: {{pids: [{fire.pid}]}}}}\ngroups: {{g: {{target: t, events: ['{place}']}}}}\n"

@@ -173,8 +173,8 @@ def test_what_is_written():
             equal(access(eve).rule, 0, "the rule for somebody")
         with daemon.client() as root:
             text = rules("{ subscribe: ['*'], where: 'a = ' }")
-            mistakes = root.request(validate=pb.ValidateRequest(yaml=text)).validated.mistakes
-            equal([(m.line, "where: at byte" in m.text) for m in mistakes], [(5, True)], "what validate says")
+            errors = root.request(validate=pb.ValidateRequest(yaml=text)).validated.errors
+            equal([(m.line, "where: at byte" in m.text) for m in errors], [(5, True)], "what validate says")
             refused(root, "bad-config", apply=pb.ApplyRequest(yaml=text))
             refused(root, "bad-config", plan=pb.PlanRequest(yaml=text))
     path = os.path.join("/tmp", f"perfd-roles-{os.getpid()}.yaml")
@@ -201,7 +201,7 @@ def test_status_alone():
         equal(len(ann.request(ledger=pb.LedgerRequest()).ledger.events), 1, "rows of the ledger")
         ann.request(doctor=pb.Empty())
         equal(len(ann.request(available=pb.AvailableRequest(glob="cpu-clock")).available.events), 1, "available")
-        equal(len(ann.request(validate=pb.ValidateRequest(yaml=OPEN)).validated.mistakes), 0, "validate")
+        equal(len(ann.request(validate=pb.ValidateRequest(yaml=OPEN)).validated.errors), 0, "validate")
         for events in ["external:noted"], ["*"], []:
             no(ann, ["to subscribe", "rule 1"], subscribe=pb.SubscribeRequest(events=events))
         no(ann, ["to emit external:noted"], emit=pb.EmitRequest(samples=[sample()]))

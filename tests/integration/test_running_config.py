@@ -3,10 +3,13 @@
 disk is another one by now; and what of it waits for a restart. Needs root."""
 import os
 import signal
+import tempfile
 import time
 
 from perfd import Daemon, check, equal, main, pb, wait_until
 from test_control import documents, perfctl
+
+NOBODY = 65534
 
 
 def status(daemon):
@@ -67,6 +70,22 @@ def test_reload_and_apply():
         expect(daemon, path)
 
 
+def test_rules_are_not_applied():
+    """An apply says that it has not changed who may do what, and so does the status until a reload."""
+    with Daemon("version: 1\naccess:\n  rules:\n    - {status: true}\n") as daemon:
+        other = f"{daemon.directory}/other.yaml"
+        write(other, "version: 1\naccess:\n  rules:\n    - {stat: true}\n    - {status: true}\n")
+        said = "access.rules are not applied: only perfd's own configuration, at its start and by a reload, has rules that hold; 1 of it stay"
+        check(said in perfctl(daemon, "apply", other).stderr, "an apply says nothing of its rules")
+        check(documents(daemon, "apply", other)[0]["notes"][0].startswith(said), "nor does its JSON")
+        equal((status(daemon)["applied"], status(daemon)["applied_without"]), (other, "access.rules"), "what the status says")
+        equal(fact(daemon, "applied-without"), "access.rules", "as text")
+        perfctl(daemon, "reload")
+        equal((status(daemon)["applied"], status(daemon)["applied_without"]), ("", ""), "what it says after a reload")
+        write(other, "version: 1\n")
+        check("notes" not in documents(daemon, "apply", other)[0] and status(daemon)["applied_without"] == "", "said of a text without rules")
+
+
 def test_drop_ins():
     """One that comes, changes, and goes; also if its bytes have the same number."""
     with Daemon("version: 1\n") as daemon:
@@ -112,6 +131,16 @@ def test_what_needs_a_restart_is_named():
               "what an apply answers")
         equal(reload("version: 1\nclock: monotonic-raw\n"), [], "what is said once it is taken back")
         check("needs_restart" not in documents(daemon, "reload")[0], "a reload that takes it back names it")
+
+
+def test_place_of_a_rule():
+    """It is of no folder of perfd's, which who reads it does not know: also if perfd was told so."""
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        os.chmod(folder, 0o755)
+        relative = f'n=$#; for a; do case $a in {folder}/perfd.yaml) a=perfd.yaml ;; esac; set -- "$@" "$a"; done; shift $n; exec "$@"'
+        with Daemon(f"version: 1\naccess: {{rules: [{{users: [{NOBODY}], status: true}}], stream-mode: 0666}}\n", directory=folder,
+                    prefix=("sh", "-c", relative, "sh"), cwd=folder) as daemon, daemon.client_of(NOBODY) as bob:
+            equal(bob.request(status=pb.Empty()).daemon.access.place.split(":")[0], f"{folder}/perfd.yaml", "its place")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,10 @@
 """Streams in shared memory: the same items as by a socket, exact gaps for who reads slowly, and nothing that a client can
 do with its file, its bells or its death touches the daemon or another stream."""
 import contextlib
+import errno
 import fcntl
 import itertools
+import mmap
 import os
 import signal
 import socket
@@ -182,6 +184,20 @@ def test_hostile():
     check(own["matched"] >= sum(counts) and own["sent"] == own["matched"], f"what the good one got: {own}")
 
 
+def check_reader(fd):
+    """Another user can neither write the file by this fd, nor open it anew, nor allow itself to."""
+    path = f"/proc/self/fd/{fd}"
+    equal((fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE, os.fstat(fd).st_mode & 0o777), (os.O_RDONLY, 0o400), "how it is open")
+    with perfd.somebody(65534):
+        for call in (lambda: mmap.mmap(fd, 4096), lambda: os.open(path, os.O_RDWR), lambda: os.open(path, os.O_RDONLY),
+                     lambda: os.fchmod(fd, 0o666)):
+            try:
+                call()
+                check(False, "not refused")
+            except PermissionError:
+                pass
+
+
 def test_files():
     """What comes by SCM_RIGHTS can be read, or written, but neither cut nor grown; the daemon keeps no fd of it."""
     with traced() as (daemon, _):
@@ -192,15 +208,56 @@ def test_files():
             equal((reply.bytes, reply.offset), (SIZE, os.sysconf("SC_PAGESIZE")), "the ring")
             equal((os.fstat(theirs).st_size, os.fstat(ours).st_size), (reply.offset + SIZE, reply.offset), "lengths")
             seals = [fcntl.fcntl(fd, fcntl.F_GET_SEALS) & 0x1f for fd in (theirs, ours)]
-            equal(seals, [0x17, 0x07], "seals: shrink, grow, no more seals; future writes of the first")
+            equal(seals, [0x07, 0x07], "seals: shrink, grow, no more seals")
             for call in (lambda: os.ftruncate(theirs, 0), lambda: os.ftruncate(ours, 0), lambda: os.write(theirs, b"x")):
                 try:
                     call()
                     check(False, "not refused")
-                except PermissionError:
-                    pass
+                except OSError as no:
+                    check(no.errno in (errno.EINVAL, errno.EBADF, errno.EPERM), str(no))
+            check_reader(theirs)
             equal([fd for fd in daemon.fds() if "memfd:perfd" in fd], [], "files that the daemon keeps")
         wait_until(lambda: daemon.fds() == before, "as before")
+
+
+def blocks(fds):
+    """KiB that the files have."""
+    return [os.fstat(fd).st_blocks // 2 for fd in fds]
+
+
+def test_memory_ends_with_the_stream():
+    """Who keeps the files of a stream that is over keeps no memory in them, and who keeps its connection is charged for them."""
+    config = "version: 1\naccess: { stream-mode: 0666 }\nsubscribers: { memory: 64MiB, memory-per-uid: 4608KiB }\n"
+    request = pb.SubscribeRequest(events=["external:noted"], ring_bytes=1 << 20, pool=True)
+    page = os.sysconf("SC_PAGESIZE") >> 10
+    kept = []
+    with Daemon(config) as daemon, contextlib.ExitStack() as stack:
+        with daemon.client() as client:
+            add(client, {"event": "external:noted", "fields": [pb.ExternalField(name="n", type="u32")]})
+        for _ in range(8):
+            first = daemon.client_of(65534, groups=())
+            second = stack.enter_context(daemon.client_of(65534, groups=()))
+            for client in (first, second):
+                client.request(subscribe=request)
+            equal(blocks(first.fds), [1024 + page, page, 2048], "KiB of its files")
+            with daemon.client_of(65534, groups=()) as third:
+                refused(third, "queue-memory", subscribe=request)
+            files, first.fds = [*first.fds, *second.fds], []
+            kept += files
+            second.fds = []
+            second.send(stop=pb.Empty())
+            wait_until(lambda s=second: b"" == s.receive_bytes(time.monotonic() + perfd.PATIENCE), "the end of the connection")
+            first.socket.close()
+            wait_until(lambda f=files: sum(blocks(f[:2])) == 0, "no memory in the files of a stream whose connection was closed")
+            equal(blocks(files[2:]), [2048, 1024 + page, page, 2048], "KiB of one that ended, and has not read that")
+            wait_until(lambda: daemon.status().n_subscribers == 1, "one subscriber, which has ended")
+            with daemon.client_of(65534, groups=()) as third:
+                refused(third, "queue-memory", subscribe=pb.SubscribeRequest(events=["external:noted"], ring_bytes=4 << 20))
+            second.socket.close()
+            wait_until(lambda f=files: sum(blocks(f)) == 0, "no memory in the files of all others")
+            wait_until(lambda: daemon.status().n_subscribers == 0, "nobody is charged")
+    for fd in kept:
+        os.close(fd)
 
 
 def test_without_fds():

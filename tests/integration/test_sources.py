@@ -9,6 +9,7 @@ import time
 
 import perfd
 from checker import Checker
+from host import need_breakpoints
 from perfd import Daemon, Subscriber, TRACING, Workload, add, check, equal, pb, refused, wait_until
 from test_errors import state, unchanged
 from test_promises import lost, rows_of
@@ -199,9 +200,9 @@ def test_probes_where_nothing_can_be_defined():
 
 def test_breakpoints():
     """The machine has four registers, so not all at once."""
+    need_breakpoints()
     def spec(fire, kind, **more):
         return {"event": {"write": f"mem:{fire.watched:#x}/8:w", "call": f"mem:{fire.call:#x}:x"}[kind], "name": kind, **more}
-
     with Daemon() as daemon, daemon.client() as client, cgroups("fire") as folders:
         (path, folder), = folders.items()
         with Fire(folder) as fire:
@@ -468,6 +469,7 @@ def test_refusals():
     cases += [
         ("unknown-symbol", "NOT_FOUND", "fire_cal.*fire_call", None, probe("fire_cal")),
         ("unknown-symbol", "NOT_FOUND", "nope", None, probe("nope|neither")),
+        ("unknown-symbol", "NOT_FOUND", "patterns are for tracepoints only.*perfctl available", None, probe("fire_c*")),
         ("unknown-probe", "NOT_FOUND", "fire:hit'", None, probe("fire:hitt", "usdt")),
         ("no-file", "NOT_FOUND", "/nosuch/file", None, {"event": "uprobe:/nosuch/file:main"}),
         ("bad-event", "INVALID", "probe", None, {"event": "page-faults", "args": "a=%di"}),

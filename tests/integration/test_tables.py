@@ -5,6 +5,7 @@ import os
 import pty
 import struct
 import subprocess
+import tempfile
 import termios
 import time
 import unicodedata
@@ -82,6 +83,37 @@ def test_long_names():
         wide = on_terminal(daemon, 900, "list")
         equal(len(blocks(wide)), 1, "blocks on a terminal that is wide enough")
         equal([line.split("\t")[0] for line in piped(daemon, "list")], [line.split()[0] for line in wide[1:]], "names, none of them cut")
+
+
+def test_plan():
+    """Each block has the names; no event is cut that is one."""
+    names = ["syscalls:sys_enter_clock_gettime", "syscalls:sys_enter_clock_nanosleep"]
+    yaml = f"version: 1\ngroups: {{a-group: {{events: [{', '.join(names)}, {{event: 'sched:sched_process_exec', name: x, filter: pid > 1}}]}}}}\n"
+    with Daemon() as daemon, tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write(yaml)
+        file.flush()
+        lines = on_terminal(daemon, COLUMNS, "plan", file.name)
+        check_fits(lines)
+        check(len(blocks(lines)) > 1, lines)
+        for block in blocks(lines):
+            check("NAME" in block[0], block)
+            equal([name for name in names if any(name in line for line in block)], names, f"the names in {block}")
+
+
+def test_headings():
+    """In a pipe each table names its columns, if it is told so: `ledger` has some with different ones."""
+    with Daemon() as daemon, daemon.client() as client:
+        add(client, {"event": "sched:sched_process_exec"})
+        lines = [line.split("\t") for line in piped(daemon, "ledger", "--headings")]
+        equal(lines[0][:4], ["EVENT", "CPU", "HITS", "DELIVERED"], "the first heading")
+        check(sum(line[0].isupper() for line in lines) > 1, lines)
+        for before, line in zip(lines, lines[1:]):
+            check(line[0].isupper() or len(line) == len(before), lines)
+        check(not any(line.split("\t")[0].isupper() for line in piped(daemon, "ledger")), "headings that nobody has asked for")
+        equal(piped(daemon, "list", "--headings")[0].split("\t")[:2], ["NAME", "ID"], "the heading of list")
+        said = subprocess.run([PERFCTL, "--socket", daemon.control, "list"], env={**os.environ, "PERFCTL_HEADINGS": "1"}, check=True,
+                              stdout=subprocess.PIPE, text=True, timeout=perfd.PATIENCE).stdout
+        check(said.startswith("NAME\tID\t"), said)
 
 
 def test_long_cgroup():

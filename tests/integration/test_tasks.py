@@ -125,8 +125,6 @@ def test_short_lives():
         equal(sorted(who[0] for who in found.values()), expected, "who the processes were")
     times = sorted(us for _, us in ends)
     print(f"  lives of {times[0]} to {times[-1]} us of CPU, half of them below {times[N // 2]} us")
-    if perfd.SANITIZER == "none":
-        check(times[N // 2] < 2500, f"half of the lives take more than {times[N // 2]} us of CPU: the test shows nothing")
 
 
 def test_tasks_that_were_there_before():

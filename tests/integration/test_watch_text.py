@@ -6,9 +6,11 @@ import json
 import os
 import time
 
+import package
 import perfd
 from perfd import check, equal
 from test_perfctl import finish, run, start
+from test_sources import FIRE, Fire
 
 GETPPID = "sys_enter_getppid"
 NUMBER_OF_GETPPID = {"x86_64": 110, "aarch64": 173}[os.uname().machine]
@@ -42,6 +44,26 @@ def test_names_of_other_tools():
             equal(run(daemon, "list"), "", "what runs after a mistake")
 
 
+def test_names_of_what_runs():
+    """The verbs that change what runs take the names that `add` takes; of what is removed, the configuration's events are counted."""
+    config = "version: 1\ngroups: {g: {events: [page-faults, minor-faults]}}\n"
+    with perfd.Daemon(config=config) as daemon:
+        run(daemon, "add", GETPPID, "uprobe:libc:getpgid", "--pid", str(os.getpid()))
+        full = f"syscalls:{GETPPID}"
+        for verb in "disable", "enable":
+            equal(sorted(row["name"] for row in run(daemon, verb, "--json", GETPPID, "software:page-faults")), ["page-faults", full], verb)
+        equal([row["name"] for row in run(daemon, "filter", "--json", GETPPID, "common_pid > 0")], [full], "filter")
+        equal([row["name"] for row in run(daemon, "period", "--json", GETPPID, "2")], [full], "period")
+        equal({row["event"] for row in run(daemon, "ledger", "--json", f"tracepoint:{full}")}, {full}, "ledger")
+        run(daemon, "remove", "uprobe:libc:getpgid")
+        for words, said in (((GETPPID, "page-faults"), "1 of them is of the configuration: `perfctl reload` adds it again"),
+                            (("sys_enter_nosuch",), "no running event is called sys_enter_nosuch")):
+            done = start(daemon, "remove", *words)
+            err = finish(done)[1]
+            check(said in err, err)
+        equal([row["name"] for row in run(daemon, "list", "--json")], ["minor-faults"], "what is left")
+
+
 def test_near_names():
     """A word that no event has: the tracepoint that looks alike, or that of the system call; nothing for one that is like none."""
     with perfd.Daemon() as daemon:
@@ -51,6 +73,17 @@ def test_near_names():
                 err = finish(failed)[1]
                 equal((failed.returncode, err.splitlines()[-1] if event else "did you mean" in err),
                       (1, f"perfctl: {verb[0]}: '{word}': did you mean '{event}'?" if event else False), f"{verb[0]} {word}")
+
+
+def test_hints():
+    """One hint for one mistake, of a call its tracepoint, of a name in fetch args what can be fetched."""
+    with perfd.Daemon() as daemon:
+        for words, hint in ((("add", "page-fault"), "did you mean 'page-faults'?"), (("watch", "--count", "1", "page-fault"), "did you mean 'page-faults'?"),
+                            (("add", "syscalls:openat"), "did you mean 'syscalls:sys_enter_openat'?"),
+                            (("add", "uprobe:libc:getpgid", "--args", "n"), "the kernel knows no arguments by their names: fetch one from a register")):
+            failed = start(daemon, *words)
+            err = finish(failed)[1]
+            equal((failed.returncode, err.count(hint)), (1, 1), f"{words} says {err!r}")
 
 
 def test_arguments_of_functions():
@@ -96,6 +129,40 @@ def test_no_noise():
             perfd.wait_until(lambda: daemon.status().n_subscribers == 0, "the watch to end")
         row, = watched(daemon, lambda: os.getpgid(0), "--count", "1", "asked")
         check("__probe_ip" in row["fields"], row)
+
+
+def test_what_a_probe_could_not_read():
+    """Is told from what is empty: (fault), as trace_pipe has it, null, None."""
+    with perfd.Daemon() as daemon, Fire() as fire:
+        run(daemon, "add", f"uprobe:{FIRE}:fire_call", "--name", "asked", "--pid", str(fire.pid), "--args",
+            "bad=+0($arg1):string empty=+6($arg2):string good=+0($arg2):string worse=+0($arg1):ustring")
+        row, = watched(daemon, lambda: fire.fire("calls", 1), "--count", "1", "asked")
+        equal({name: row["fields"][name] for name in ("bad", "empty", "good", "worse")},
+              {"bad": None, "empty": "", "good": "text 0", "worse": None}, "the fields as JSON")
+        watch = start(daemon, "watch", "--count", "1", "--fields", "worse,empty", "asked")
+        perfd.wait_until(lambda: daemon.status().n_subscribers == 1, "the watch to begin")
+        fire.fire("calls", 1)
+        row = watch.communicate(timeout=perfd.PATIENCE)[0].splitlines()[1].split("\t")
+        equal(row[4], 'empty="" worse=(fault)', "the fields as text")
+        with package.Client(daemon.control) as client, client.subscribe("asked") as stream:
+            fire.fire("calls", 1)
+            sample = next(stream.samples())
+            equal([sample.fields[name] for name in ("bad", "empty", "good", "worse")], [None, b"", b"text 0", None], "in Python")
+            check('bad=(fault) empty="" ' in str(sample), str(sample))
+
+
+def test_arguments_of_a_static_probe():
+    """$argN in --args is where the program says, with its type; one that there is not is refused with what there is."""
+    place = f"usdt:{FIRE}:fire:hit"
+    with perfd.Daemon() as daemon, Fire() as fire:
+        run(daemon, "add", place, "--name", "asked", "--pid", str(fire.pid), "--args", "text=+0($arg2):ustring n=$arg3 x=$arg1:x8")
+        rows = watched(daemon, lambda: fire.fire("hits", 2), "--count", "2", "asked")
+        equal([[row["fields"][name] for name in ("text", "n", "x")] for row in rows], [["text 0", 0, 0], ["text 1", -1, 1]], "fetched")
+        process = start(daemon, "add", place, "--args", "a=$arg1 b=$arg4")
+        message = process.communicate(timeout=perfd.PATIENCE)[1]
+        check(process.returncode == 1 or process.returncode == 2, process.returncode)
+        check("'$arg4' is no argument of this static probe that the kernel can fetch; it has arg1=" in message, message)
+        check(message.endswith("  a=$arg1 b=$arg4\n            ^\n"), message)
 
 
 def test_columns():

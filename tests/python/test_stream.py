@@ -31,6 +31,19 @@ class Good(unittest.TestCase):
         self.assertEqual((stream.end.reason, stream.end.balanced), ("stopped", True))
         self.assertEqual(stream.end.lost, {"kernel_ring": 1, "outbox": 5})
 
+    def test_zero_tid(self):
+        packets = good_stream()
+        fork = [i for p in packets for i in p.packet.items if i.WhichOneof("record") == "fork"][0]
+        expected = {pb.ZERO_TID_NONE: (None, b"swapper/1"), pb.ZERO_TID_IDLE: ("idle", b"swapper/1"),
+                    pb.ZERO_TID_OUTSIDE: ("outside", b"outside"), pb.ZERO_TID_UNKNOWN: ("unknown", b"idle-or-outside"), 4: ("unknown", b"idle-or-outside")}
+        for said, (zero_tid, comm) in expected.items():
+            fork.zero_tid = said
+            with Played(subscribed(packets)) as played, played.client().subscribe() as stream:
+                if zero_tid == "unknown":
+                    stream.processes[0], stream.tasks[0] = (pb.Process(), {0}), pb.Task(comm=comm)
+                record = list(stream)[-1]
+            self.assertEqual((record.zero_tid, record.comm, "zero_tid" in record.parts), (zero_tid, comm, False))
+
     def test_samples_alone(self):
         with Played(subscribed(good_stream())) as played, played.client().subscribe() as stream:
             self.assertEqual([sample.time for sample in stream.samples()], [100, 100])

@@ -60,35 +60,13 @@ static inline void on_end(void *userdata, const perfd_end *end) {
 
 static const perfd_callbacks callbacks = { .size = sizeof(callbacks), .start = on_start, .item = on_item, .end = on_end };
 
-static inline void play_ring(int fd, uint64_t id, const SharedRing *ring, bool with_fds) {
-        Perfd__V1__Response response = PERFD__V1__RESPONSE__INIT;
+static inline void play_shared_ring(int fd, uint64_t id, const SharedRing *ring, bool with_fds) {
         Perfd__V1__StreamRing body = PERFD__V1__STREAM_RING__INIT;
-        Perfd__V1__ServerMessage m = PERFD__V1__SERVER_MESSAGE__INIT;
-        union {
-                struct cmsghdr header;
-                char bytes[CMSG_SPACE(sizeof(ring->fds))];
-        } control = { .header = { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
-        const size_t size = (STREAM_RING_FDS + (ring->pool != NULL)) * sizeof(int);
-        struct iovec part;
-        struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
 
-        response.id = id;
-        response.body_case = PERFD__V1__RESPONSE__BODY_RING;
-        response.ring = &body;
         body.bytes = ring->size;
         body.offset = ring->offset;
         body.pool_bytes = ring->pool ? POOL_BYTES : 0;
-        m.body_case = PERFD__V1__SERVER_MESSAGE__BODY_RESPONSE;
-        m.response = &response;
-        part.iov_base = play_pack(&m, &part.iov_len);
-        control.header.cmsg_len = CMSG_LEN(size);
-        memcpy(CMSG_DATA(&control.header), ring->fds, size);
-        if (with_fds) {
-                message.msg_control = &control;
-                message.msg_controllen = CMSG_SPACE(size);
-        }
-        assert(sendmsg(fd, &message, MSG_NOSIGNAL) == (ssize_t)part.iov_len);
-        free(part.iov_base);
+        play_ring(fd, id, &body, ring->fds, with_fds ? STREAM_RING_FDS + (ring->pool != NULL) : 0);
 }
 
 static inline uint32_t play_asked_for(int fd) {
@@ -127,7 +105,7 @@ static inline int line_subscribe(Line *l, uint32_t ring_bytes, bool with_fds) {
         perfd_subscription s = PERFD_SUBSCRIPTION_INIT;
 
         s.ring_bytes = ring_bytes;
-        play_ring(l->daemon, 2, l->ring, with_fds);
+        play_shared_ring(l->daemon, 2, l->ring, with_fds);
         shared_ring_close_fds(l->ring);
         return perfd_subscribe(l->client, &s, &callbacks, &l->seen);
 }

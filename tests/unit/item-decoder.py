@@ -22,6 +22,6 @@ while at < len(data):
         continue
     print(i.time, i.event, i.cpu, i.pid, i.tid, i.ip, i.address, i.period,
           "numbers", *i.numbers, "texts", *["'%s'" % t.hex() for t in i.texts], "raw", i.raw.hex(),
-          "kernel", *i.kernel_callchain, "user", *i.user_callchain)
+          "kernel", *i.kernel_callchain, "user", *i.user_callchain, "faults", *i.faults)
 if only_bytes:
     print("canonical" if data else "empty")

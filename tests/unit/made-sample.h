@@ -33,6 +33,8 @@ typedef struct MadeSample {
         size_t n_numbers;
         MadeText texts[MADE_FIELDS];
         size_t n_texts;
+        uint64_t faults[MADE_FIELDS];
+        size_t n_faults;
         uint64_t kernel[MADE_CHAIN], user[MADE_CHAIN];
         size_t n_kernel, n_user;
 } MadeSample;
@@ -74,6 +76,8 @@ static inline void made_text(MadeSample *m, const PlanField *f, uint32_t offset,
                 length = size;
         else if (length < size)
                 m->raw[offset + length] = 0; /* what is behind it is not the text's */
+        if (sent && m->plan->has_faults && f->kind == FIELD_TEXT && f->place != PLACE_FIXED && size == 0)
+                m->faults[m->n_faults++] = m->n_texts;
         if (sent)
                 m->texts[m->n_texts++] = (MadeText){ offset, length };
 }
@@ -120,6 +124,7 @@ static inline void made_plan(MadeSample *m) {
                 m->raw_size = f->offset + (f->place == PLACE_FIXED ? f->element_size * f->count : 4);
         }
         m->plan->min_size = m->raw_size;
+        m->plan->has_faults = made_below(m, 2);
 }
 
 /* Kernel addresses, user addresses, and those of a guest, which are not sent. */

@@ -11,6 +11,7 @@
 
 #include "proto/frame.h"
 #include "proto/perfd.pb-c.h"
+#include "proto/stream-ring.h"
 
 static inline void play_bytes(int fd, const void *bytes, size_t n) {
         const uint8_t *at = bytes;
@@ -77,6 +78,35 @@ static inline void play_hello(int fd, uint64_t id) {
         r.body_case = PERFD__V1__RESPONSE__BODY_HELLO;
         r.hello = &hello;
         play_response(fd, &r);
+}
+
+/* Yes to a subscription, with `ring` of a stream in shared memory; n_fds 0: something between us passes only bytes. */
+static inline void play_ring(int fd, uint64_t id, Perfd__V1__StreamRing *ring, const int *fds, size_t n_fds) {
+        Perfd__V1__Response response = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__ServerMessage m = PERFD__V1__SERVER_MESSAGE__INIT;
+        union {
+                struct cmsghdr header;
+                char bytes[CMSG_SPACE(STREAM_FDS_MAX * sizeof(int))];
+        } control = { .header = { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+        struct iovec part;
+        struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+        ssize_t n;
+
+        response.id = id;
+        response.body_case = PERFD__V1__RESPONSE__BODY_RING;
+        response.ring = ring;
+        m.body_case = PERFD__V1__SERVER_MESSAGE__BODY_RESPONSE;
+        m.response = &response;
+        part.iov_base = play_pack(&m, &part.iov_len);
+        if (n_fds > 0) {
+                control.header.cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+                memcpy(CMSG_DATA(&control.header), fds, n_fds * sizeof(int));
+                message.msg_control = &control;
+                message.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
+        }
+        n = sendmsg(fd, &message, MSG_NOSIGNAL);
+        assert(n == (ssize_t)part.iov_len);
+        free(part.iov_base);
 }
 
 static inline bool play_read(int fd, void *to, size_t n) {

@@ -47,7 +47,7 @@ static inline bool rig_init(Rig *rig, const char *print) {
                 *n += count;
         }
         rig->item = (struct perfd_item){ .descriptor = &rig->descriptor, .numbers = { .list = rig->numbers, .n = RIG_NUMBERS },
-                                         .texts = rig->texts, .n_texts = 2, .places = rig->places };
+                                         .texts = rig->texts, .n_texts = 2, .places = rig->places, .state = ITEM_INDEXED };
         return print_format_new(&rig->descriptor.arena, print, &rig->descriptor.event, &rig->descriptor.print) == 0;
 }
 

@@ -91,7 +91,7 @@ static inline void take_batch(Rig *rig, const Want *wants, size_t n) {
         } while (0)
 
 typedef struct Counts {
-        uint64_t delivered, filtered, doubled, batch_pool, undecodable;
+        uint64_t delivered, filtered, duplicates, batch_pool, undecodable;
 } Counts;
 
 static inline void check_counts(const Rig *rig, size_t event, Counts c) {
@@ -99,7 +99,7 @@ static inline void check_counts(const Rig *rig, size_t event, Counts c) {
 
         assert_int_equal(counter_get(&e->delivered), c.delivered);
         assert_int_equal(counter_get(&e->filtered), c.filtered);
-        assert_int_equal(counter_get(&e->doubled), c.doubled);
+        assert_int_equal(counter_get(&e->duplicates), c.duplicates);
         for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                 assert_int_equal(counter_get(&e->lost[i]), i == LOSS_BATCH_POOL    ? c.batch_pool
                                                            : i == LOSS_UNDECODABLE ? c.undecodable

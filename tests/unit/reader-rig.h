@@ -22,6 +22,7 @@
 
 #include "daemon/encode/item.h"
 #include "daemon/reader/cycle.h"
+#include "daemon/reader/route-sample.h"
 #include "daemon/route/match.h"
 
 enum {
@@ -65,7 +66,7 @@ static inline MatchProgram *rig_program(const char *expression, const Plan *plan
         int r = filter_parse(expression, &filter, &e);
 
         assert(r == 0);
-        r = filter_compile(filter, plan, &program, &e);
+        r = filter_compile(filter, plan, NULL, &program, &e);
         assert(r == 0);
         return program;
 }
@@ -98,7 +99,7 @@ static inline void rig_route(SnapshotEvent *e, uint32_t number, uint32_t encodin
 
 /* It has its routes. */
 static inline void rig_finish_event(SnapshotEvent *e) {
-        int r = reader_finish_routes(e->table);
+        int r = route_table_prepare(e->table, false);
 
         assert(r == 0);
         snapshot_set_routes(e, e->table);
@@ -192,7 +193,7 @@ static inline void rig_init(Rig *rig, size_t size, size_t n_batches) {
         r = doorbell_init(&rig->dispatching.bell);
         assert(r == 0);
         rig->reader = (Reader){ .thread = THREAD_NULL, .clock = CLOCK_MONOTONIC, .carrier_fd = -1,
-                                .carrier_id = RIG_CARRIER, .own_pid = RIG_OWN_PID, .flush = NSEC_PER_MSEC,
+                                .carrier_id = RIG_CARRIER, .own_pid = RIG_OWN_PID, .base_tick = NSEC_PER_MSEC,
                                 .comms = &rig->comms, .dispatching = &rig->dispatching, .acknowledge_fd = -1, .overdue_fd = -1, .stall_fd = -1 };
         r = ring_init_memory(&rig->reader.ring, rig->memory, size);
         assert(r == 0);
@@ -338,7 +339,7 @@ static inline void rig_check_sums(const Rig *rig) {
         for (size_t i = 0; i < RIG_EVENTS; i++) {
                 const EventCounters *e = rig_counters(rig, i);
 
-                samples += counter_get(&e->delivered) + counter_get(&e->filtered) + counter_get(&e->doubled);
+                samples += counter_get(&e->delivered) + counter_get(&e->filtered) + counter_get(&e->duplicates);
                 for (int k = 0; k < _LOSS_EVENT_MAX; k++)
                         samples += counter_get(&e->lost[k]);
         }

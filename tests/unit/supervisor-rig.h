@@ -1,7 +1,6 @@
 /*
- * The supervisor's parts as the daemon composes them, on a played kernel with two CPUs, without privileges and without threads:
- * readers are real, and do what they are told as soon as they are told it. Nobody is subscribed; a batch that a reader gives away
- * comes back at once.
+ * The supervisor's parts as the daemon composes them, on a played kernel with two CPUs, without privileges and without threads
+ * (tests/unit/played-threads.h).
  */
 #pragma once
 
@@ -14,13 +13,15 @@
 
 #include "daemon/supervisor/supervisor.h"
 #include "tests/unit/played-kernel.h"
+#include "tests/unit/played-threads.h"
 
-#define RIG_CPUS 2
+#define RIG_CPUS PLAYED_CPUS
+#define RIG_CPU (PLAYED_CPU + 1) /* the one that goes and comes */
 #define RIG_TRACEPOINT "irq:softirq_entry" /* of the formats in tests/unit/formats; played, as all of tracefs */
 
 typedef struct Rig {
         Supervisor supervisor;
-        char folder[32]; /* tracefs */
+        char folder[32];   /* tracefs, and what else tests put there */
         Explanation e;   /* of the last change */
 } Rig;
 
@@ -28,8 +29,23 @@ void rig_start(Rig *rig);
 /* Everything is closed: asserted. */
 void rig_stop(Rig *rig);
 
-/* Disabled if the name begins with "!"; called as it is. What changes_add() says. */
+/* In tracefs from now on: a name of tests/unit/formats, as "sched:sched_process_exec". */
+void rig_make_tracepoint(Rig *rig, const char *name);
+
+/* The file of the configuration, for the next reload. */
+void rig_write_config(Rig *rig, const char *yaml);
+
+/* As "page-faults", "faults=page-faults" with a name, and behind a "!" disabled. What changes_add() says. */
 int rig_add(Rig *rig, const char *const *events, size_t n);
+int rig_add_kept(Rig *rig, const char *const *events, size_t n);
+/* Specs move. */
+int rig_add_specs(Rig *rig, EventSpec *specs, size_t n, const AddOptions *adding);
+int rig_remove(Rig *rig, const char *name);
+int rig_enable_all(Rig *rig);
+int rig_disable_all(Rig *rig);
+/* RIG_CPU goes offline, or is back, and the supervisor is told. */
+int rig_cpu_goes(Rig *rig);
+int rig_cpu_comes(Rig *rig);
 Registration *rig_find(Rig *rig, const char *name);
 /* It is open on both CPUs, in their rings, and their readers know it. */
 void rig_check_opened(Rig *rig, const char *name, bool on);
@@ -48,3 +64,6 @@ typedef int (*RigChange)(Rig *rig);
  * process would end, and nothing is leaked. In the end none fails. How many did.
  */
 unsigned rig_fail_each(PlayedCall call, int error, RigChange prepare, RigChange change);
+/* The same for what is not refused as a whole: what is to be seen then, of each call that failed. before: rig_picture(). */
+typedef void (*RigOutcome)(Rig *rig, PlayedCall call, int r, const char *before);
+unsigned rig_fail_each_as(PlayedCall call, int error, RigChange prepare, RigChange change, RigOutcome outcome);

@@ -163,7 +163,9 @@ static void test_stream(void **state) {
                 { "aaabbb" "c", "-aabbbc" }, /* two uids have taken all: the third has a place */
                 { "aaabbb" "cc", "-aa-bbcc" }, /* and another one, so that all have as many */
                 { "aaabbb" "ccc", "-aa-bbccx" },
-                { "abcdef" "g", "abcdefx" }, /* one for each: it is full */
+                { "abcdef" "g", "-bcdefg" }, /* one for each: whoever has none comes in for who was idle for longest */
+                { "abcdef" "gg", "-bcdefgx" },
+                { "abcdef" "rr", "--cdefrr" }, /* for root anybody */
                 { "aabbcc" "d", "-abbccd" },
                 { "aabbcd" "d", "aabbcdx" }, /* it would only be taken back */
         };
@@ -187,6 +189,8 @@ static void test_at_work(void **state) {
                 { "rrrr" "rrr", "rrrrrrr", true }, /* root has more */
                 { "aa" "a", "aax", true },
                 { "rrrr" "a", "rrrrx", true },
+                { "abcd" "e", "abcdx", false },
+                { "abcd" "rrr", "abcdrrr", false },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

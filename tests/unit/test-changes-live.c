@@ -89,6 +89,28 @@ static void test_filter(void **state) {
         rig_stop(&rig);
 }
 
+/* What occurs in the middle of a change is counted by both, and once in the ledger. */
+static void test_occurs_meanwhile(void **state) {
+        const struct {
+                RigChange change;
+                const char *name;
+        } changes[] = { { set_filter, RIG_TRACEPOINT }, { resize, RIG_TRACEPOINT }, { resize, SOFTWARE } };
+
+        for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+                uint64_t n;
+                Rig rig;
+
+                rig_start(&rig);
+                assert_int_equal(prepare_both(&rig), 0);
+                played_keep_occurring(true);
+                assert_int_equal(changes[i].change(&rig), 0);
+                n = played_keep_occurring(false);
+                assert_true(n > 0);
+                assert_int_equal(rig_occurred(&rig, changes[i].name), n * RIG_CPUS);
+                rig_stop(&rig);
+        }
+}
+
 /* It stays so, and its carriers are not enabled for it either. */
 static void test_filter_of_disabled(void **state) {
         Rig rig;
@@ -204,6 +226,7 @@ static void test_without_memory(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_filter),
+                cmocka_unit_test(test_occurs_meanwhile),
                 cmocka_unit_test(test_filter_of_disabled),
                 cmocka_unit_test(test_period),
                 cmocka_unit_test(test_resize),

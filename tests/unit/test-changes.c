@@ -35,34 +35,8 @@ static int add_both(Rig *rig) {
         return rig_add(rig, both, 2);
 }
 
-static int remove_one(Rig *rig, const char *name) {
-        char *const names[] = { (char *)name };
-        EventRefs refs = { .n = 0 };
-        int r = changes_remove(&rig->supervisor.changes, names, 1, &refs, &rig->e);
-
-        event_refs_deinit(&refs);
-        return r;
-}
-
 static int remove_tracepoint(Rig *rig) {
-        return remove_one(rig, RIG_TRACEPOINT);
-}
-
-static int switch_all(Rig *rig, bool on) {
-        char all[] = "*", *const names[] = { all };
-        EventRefs refs = { .n = 0 };
-        int r = changes_enable(&rig->supervisor.changes, names, 1, on, &refs, &rig->e);
-
-        event_refs_deinit(&refs);
-        return r;
-}
-
-static int enable_all(Rig *rig) {
-        return switch_all(rig, true);
-}
-
-static int disable_all(Rig *rig) {
-        return switch_all(rig, false);
+        return rig_remove(rig, RIG_TRACEPOINT);
 }
 
 /* ---- whole ------------------------------------------------------------------------------------------------------- */
@@ -79,11 +53,11 @@ static void test_add_and_remove(void **state) {
         assert_int_equal(played_count_open(), 3 * RIG_CPUS);
         played_occur(5);
         assert_int_equal(rig_occurred(&rig, RIG_TRACEPOINT), 5 * RIG_CPUS);
-        assert_int_equal(remove_one(&rig, RIG_TRACEPOINT), 0);
+        assert_int_equal(rig_remove(&rig, RIG_TRACEPOINT), 0);
         assert_null(rig_find(&rig, RIG_TRACEPOINT));
         rig_check_opened(&rig, "page-faults", true);
         assert_int_equal(rig_occurred(&rig, "page-faults"), 5 * RIG_CPUS);
-        assert_int_equal(remove_one(&rig, "page-faults"), 0);
+        assert_int_equal(rig_remove(&rig, "page-faults"), 0);
         rig_check_carriers(&rig, false);
         assert_int_equal(played_count_open(), RIG_CPUS);
         rig_stop(&rig);
@@ -97,11 +71,11 @@ static void test_enable_and_disable(void **state) {
         rig_check_opened(&rig, "minor-faults", false);
         rig_check_carriers(&rig, false);
         played_occur(2);
-        assert_int_equal(enable_all(&rig), 0);
+        assert_int_equal(rig_enable_all(&rig), 0);
         rig_check_opened(&rig, "minor-faults", true);
         rig_check_carriers(&rig, true);
         played_occur(3);
-        assert_int_equal(disable_all(&rig), 0);
+        assert_int_equal(rig_disable_all(&rig), 0);
         rig_check_opened(&rig, "minor-faults", false);
         rig_check_carriers(&rig, false);
         played_occur(4);
@@ -120,7 +94,7 @@ static void test_names(void **state) {
         assert_int_equal(add_both(&rig), 0);
         assert_int_equal(add_both(&rig), REFUSED_EXISTS);
         assert_string_equal(rig.e.reason, "exists");
-        assert_int_equal(remove_one(&rig, "minor-faults"), REFUSED_NOT_FOUND);
+        assert_int_equal(rig_remove(&rig, "minor-faults"), REFUSED_NOT_FOUND);
         assert_int_equal(played_count_open(), 3 * RIG_CPUS);
         rig_stop(&rig);
 }
@@ -138,16 +112,16 @@ static void test_open_fails(void **state) {
 static void test_ioctl_fails(void **state) {
         assert_int_equal(rig_fail_each(PLAYED_IOCTL, ENOMEM, prepare_one, add_both), 2 * RIG_CPUS * 4);
         assert_int_equal(rig_fail_each(PLAYED_IOCTL, ENOMEM, prepare_nothing, add_both), 2 * RIG_CPUS * 4 + 2 * RIG_CPUS);
-        assert_int_equal(rig_fail_each(PLAYED_IOCTL, ENOMEM, prepare_disabled, enable_all), 2 * RIG_CPUS * 2);
-        assert_int_equal(rig_fail_each(PLAYED_IOCTL, ENOMEM, prepare_both, disable_all), 3 * RIG_CPUS * 2);
+        assert_int_equal(rig_fail_each(PLAYED_IOCTL, ENOMEM, prepare_disabled, rig_enable_all), 2 * RIG_CPUS * 2);
+        assert_int_equal(rig_fail_each(PLAYED_IOCTL, ENOMEM, prepare_both, rig_disable_all), 3 * RIG_CPUS * 2);
         assert_int_equal(rig_fail_each(PLAYED_IOCTL, ENOMEM, prepare_both, remove_tracepoint), RIG_CPUS * 2);
 }
 
 /* The process ends; what was opened is closed all the same. That no memory is left is for the sanitizer. */
 static void test_without_memory(void **state) {
         assert_true(rig_fail_each(PLAYED_ALLOCATION, ENOMEM, prepare_one, add_both) > 20);
-        assert_true(rig_fail_each(PLAYED_ALLOCATION, ENOMEM, prepare_disabled, enable_all) > 5);
-        assert_true(rig_fail_each(PLAYED_ALLOCATION, ENOMEM, prepare_both, disable_all) > 5);
+        assert_true(rig_fail_each(PLAYED_ALLOCATION, ENOMEM, prepare_disabled, rig_enable_all) > 5);
+        assert_true(rig_fail_each(PLAYED_ALLOCATION, ENOMEM, prepare_both, rig_disable_all) > 5);
 }
 
 int main(void) {

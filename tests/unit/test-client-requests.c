@@ -72,8 +72,10 @@ static void check_list(Pair *p, Perfd__V1__EventSpec *sent) {
         state.fallen_back = true;
         state.place = (char *)"vfs_read+0x0";
         state.n_targets = 3;
-        state.kept = true;
-        state.waiting = (char *)"no module";
+        state.n_postponed = 9;
+        state.n_ended = 10;
+        state.persistent = true;
+        state.pending = (char *)"no module";
         reply.events = states;
         reply.n_events = 1;
         r.id = 3;
@@ -85,8 +87,10 @@ static void check_list(Pair *p, Perfd__V1__EventSpec *sent) {
         assert_true(row->fallen_back);
         assert_string_equal(row->place, "vfs_read+0x0");
         assert_int_equal(row->n_targets, 3);
-        assert_true(row->kept);
-        assert_string_equal(row->waiting, "no module");
+        assert_int_equal(row->n_postponed, 9);
+        assert_int_equal(row->n_ended, 10);
+        assert_true(row->persistent);
+        assert_string_equal(row->pending, "no module");
         assert_string_equal(row->spec->group, "io");
         assert_int_equal(row->spec->n_cgroups, 2);
         assert_string_equal(row->spec->cgroups[1], "/a");
@@ -139,7 +143,7 @@ static void test_whole_spec(void **state) {
         pair_free(&p);
 }
 
-static void test_add_kept(void **state) {
+static void test_add_persistent(void **state) {
         Perfd__V1__Response r = PERFD__V1__RESPONSE__INIT;
         Perfd__V1__AddReply reply = PERFD__V1__ADD_REPLY__INIT;
         perfd_event_spec spec = whole_spec();
@@ -150,7 +154,7 @@ static void test_add_kept(void **state) {
         r.body_case = PERFD__V1__RESPONSE__BODY_ADDED;
         r.added = &reply;
         play_response(p.daemon, &r);
-        assert_int_equal(perfd_add_kept(p.client, &spec, 1, NULL), 0);
+        assert_int_equal(perfd_add_persistent(p.client, &spec, 1, NULL), 0);
         request = play_request(p.daemon);
         assert_true(request->add->keep && !request->add->while_connected);
         play_request_free(request);
@@ -378,7 +382,7 @@ static void test_ledger(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_whole_spec),
-                cmocka_unit_test(test_add_kept),
+                cmocka_unit_test(test_add_persistent),
                 cmocka_unit_test(test_set_period),
                 cmocka_unit_test(test_plan),
                 cmocka_unit_test(test_apply),

@@ -180,7 +180,7 @@ static int run_daemon(void *userdata) {
                 play_greeting(fd);
                 assert(play_asked_for(fd) == (i == 1 ? 0 : 512 << 10));
                 if (i == 0) {
-                        play_ring(fd, 2, ring, false);
+                        play_shared_ring(fd, 2, ring, false);
                         close(fd);
                         continue;
                 }

@@ -108,18 +108,23 @@ static void put_task(Rig *r, uint32_t pid, uint32_t tid, const char *comm, const
         add_part(r, &part);
 }
 
-static void put_item(Rig *r, uint32_t tid) {
+static void put_item_of(Rig *r, uint32_t tid, unsigned zero_tid) {
         Perfd__V1__Packet part = PERFD__V1__PACKET__INIT;
         Perfd__V1__Item item = PERFD__V1__ITEM__INIT, *items[] = { &item };
         Perfd__V1__CommRecord record = PERFD__V1__COMM_RECORD__INIT;
 
         item.tid = tid;
         item.cpu = 3;
+        item.zero_tid = (Perfd__V1__ZeroTid)zero_tid;
         item.record_case = PERFD__V1__ITEM__RECORD_COMM_RECORD; /* it needs no descriptor */
         item.comm_record = &record;
         part.items = items;
         part.n_items = 1;
         add_part(r, &part);
+}
+
+static void put_item(Rig *r, uint32_t tid) {
+        put_item_of(r, tid, PERFD__V1__ZERO_TID__ZERO_TID_NONE);
 }
 
 /* A sample without fields, of an event of this name. */
@@ -180,6 +185,24 @@ static void test_nobody(void **state) {
         check_heard(&r, "4:ann/4 /bin/ann / 0|");
         put_sample(&r, "externally:deploy", 0);
         check_heard(&r, "0:swapper/3|");
+        rig_deinit(&r);
+}
+
+/* What perfd says in a pid namespace of its own, where tid 0 is described too. */
+static void test_zero_tid(void **state) {
+        static const char *const heard[] = { "0:idle-or-outside/0   |", "0:swapper/3|", "0:outside|", "0:idle-or-outside/0   |",
+                                             "0:idle-or-outside/0   |" /* what a later daemon may say */ };
+        Rig r;
+
+        rig_init(&r);
+        put_task(&r, 0, 0, "idle-or-outside", "", "", -1);
+        for (unsigned i = 0; i < sizeof(heard) / sizeof(heard[0]); i++) {
+                put_item_of(&r, 0, i);
+                check_heard(&r, heard[i]);
+        }
+        put_task(&r, 20, 20, "main", "/bin/x", "/a", 1000);
+        put_item_of(&r, 20, PERFD__V1__ZERO_TID__ZERO_TID_OUTSIDE); /* of no tid but 0 */
+        check_heard(&r, "20:main/20 /bin/x /a 1000|");
         rig_deinit(&r);
 }
 
@@ -278,6 +301,7 @@ static void test_malformed(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_tasks), cmocka_unit_test(test_nobody),
+                cmocka_unit_test(test_zero_tid),
                 cmocka_unit_test(test_many),
                 cmocka_unit_test(test_malformed),
         };

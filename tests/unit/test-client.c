@@ -1,5 +1,4 @@
 /* libperfd against a daemon that is played on the other end of a socketpair; answers are sent before they are asked for. */
-#include <errno.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -394,19 +393,23 @@ static void test_gaps_must_fit(void **state) {
         }
 }
 
-static int process_item(const Perfd__V1__Item *item) {
+/* A packet with one of them. */
+static int process_one(Perfd__V1__Item *item, Perfd__V1__EventDescriptor *event) {
         Perfd__V1__Packet packet = PERFD__V1__PACKET__INIT;
-        Perfd__V1__Item *items[] = { (Perfd__V1__Item *)item };
         Heard h;
         Pair p = stream_new(&h);
         int r;
 
         packet.sequence = 2;
-        packet.items = items;
-        packet.n_items = 1;
+        packet.items = &item;
+        packet.n_items = item != NULL;
+        packet.events = &event;
+        packet.n_events = event != NULL;
         play_packet(p.daemon, &packet);
         r = stream_process(&p);
-        assert_int_equal(h.items, r == 0);
+        assert_int_equal(h.items, item != NULL);
+        if (item && r != 0) /* it was seen to be wrong when it was asked for something, and shows nothing */
+                assert_string_equal(h.text, STARTED "item 0 - cpu=0 0/0 swapper/0\n");
         pair_free(&p);
         return r;
 }
@@ -416,47 +419,63 @@ static void test_items_must_fit(void **state) {
         uint64_t numbers[8];
 
         play_item_init(&item, 1);
-        assert_int_equal(process_item(&item), 0);
+        assert_int_equal(process_one(&item, NULL), 0);
         item.event = 8; /* no descriptor came */
-        assert_int_equal(process_item(&item), PERFD_E_PROTOCOL);
+        assert_int_equal(process_one(&item, NULL), PERFD_E_PROTOCOL);
         play_item_init(&item, 1);
         item.n_numbers--;
-        assert_int_equal(process_item(&item), PERFD_E_PROTOCOL);
+        assert_int_equal(process_one(&item, NULL), PERFD_E_PROTOCOL);
         play_item_init(&item, 1);
         item.n_texts--;
-        assert_int_equal(process_item(&item), PERFD_E_PROTOCOL);
+        assert_int_equal(process_one(&item, NULL), PERFD_E_PROTOCOL);
         play_item_init(&item, 1);
         memcpy(numbers, item.numbers, sizeof(numbers));
         numbers[3] = UINT64_MAX; /* the length of the dynamic array */
         item.numbers = numbers;
-        assert_int_equal(process_item(&item), PERFD_E_PROTOCOL);
+        assert_int_equal(process_one(&item, NULL), PERFD_E_PROTOCOL);
         numbers[3] = 2;
-        assert_int_equal(process_item(&item), PERFD_E_PROTOCOL);
+        assert_int_equal(process_one(&item, NULL), PERFD_E_PROTOCOL);
 }
 
-/* Never beyond its room, and always the length of the whole. */
-static void test_render(void **state) {
-        static const uint64_t numbers[] = { 1, UINT64_MAX };
-        static const perfd_value_name names[] = { { 1, "ONE" }, { UINT32_MAX, "ALL" } };
-        perfd_field f = { .name = "f", .kind = PERFD_SIGNED, .size = 4, .count = 2, .values = names, .n_values = 2,
-                          .delimiter = "" };
-        perfd_value v = { .field = &f, .numbers = numbers, .count = 2 };
-        char text[24] = "untouched";
+/* Nobody asks for anything in it: then it is an item as any other, and not read. */
+static void test_items_of_no_interest(void **state) {
+        perfd_subscription s = PERFD_SUBSCRIPTION_INIT;
+        perfd_callbacks none = PERFD_CALLBACKS_INIT;
+        Perfd__V1__Packet packet = PERFD__V1__PACKET__INIT;
+        Perfd__V1__Item item, *items[] = { &item };
+        Pair p = pair_new();
 
-        assert_int_equal(perfd_value_render(&v, text, 0), 9);
-        assert_string_equal(text, "untouched");
-        assert_int_equal(perfd_value_render(&v, text, 6), 9);
-        assert_string_equal(text, "{ONE,");
-        assert_int_equal(perfd_value_render(&v, text, sizeof(text)), 9);
-        assert_string_equal(text, "{ONE,ALL}");
-        f.n_values = 0;
-        assert_int_equal(perfd_value_render(&v, text, sizeof(text)), 6);
-        assert_string_equal(text, "{1,-1}");
-        f.hex = true;
-        (void)perfd_value_render(&v, text, sizeof(text));
-        assert_string_equal(text, "{0x1,0xffffffff}");
-        assert_int_equal(perfd_field_render(&f, 1, text, sizeof(text)), 0);
-        assert_string_equal(text, "");
+        play_ok(p.daemon, 2);
+        assert_int_equal(perfd_subscribe(p.client, &s, &none, NULL), 0);
+        play_start(p.daemon);
+        play_item_init(&item, 1);
+        item.n_numbers--;
+        packet.sequence = 2;
+        packet.items = items;
+        packet.n_items = 1;
+        play_packet(p.daemon, &packet);
+        assert_int_equal(stream_process(&p), 0);
+        pair_free(&p);
+}
+
+/* Whether a stream goes on behind a field of this kind that has names of values, flags, or neither. */
+static int process_descriptor(unsigned kind, bool names, bool flags) {
+        PlayedDescriptor d;
+
+        play_descriptor_init(&d, true);
+        d.fields[!names].kind = (Perfd__V1__FieldKind)kind; /* the first one has names */
+        d.fields[!names].flags = flags;
+        return process_one(NULL, &d.message);
+}
+
+/* Names of numbers that a text does not have would be looked up in none. */
+static void test_descriptors_must_fit(void **state) {
+        for (unsigned kind = PERFD_UNSIGNED; kind <= PERFD_BYTES; kind++) {
+                assert_int_equal(process_descriptor(kind, false, false), 0);
+                assert_int_equal(process_descriptor(kind, true, false), kind < PERFD_TEXT ? 0 : PERFD_E_PROTOCOL);
+                assert_int_equal(process_descriptor(kind, false, true), kind < PERFD_TEXT ? 0 : PERFD_E_PROTOCOL);
+        }
+        assert_int_equal(process_descriptor(PERFD_BYTES + 1, false, false), PERFD_E_PROTOCOL);
 }
 
 int main(void) {
@@ -469,7 +488,8 @@ int main(void) {
                 cmocka_unit_test(test_stream_in_pieces),
                 cmocka_unit_test(test_gaps_must_fit),
                 cmocka_unit_test(test_items_must_fit),
-                cmocka_unit_test(test_render),
+                cmocka_unit_test(test_items_of_no_interest),
+                cmocka_unit_test(test_descriptors_must_fit),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

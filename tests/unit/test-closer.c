@@ -93,6 +93,36 @@ static void test_held(void **state) {
         close_shop(&s);
 }
 
+/* What is urgent does not wait behind what others have given: here it stands before the first of a thousand. */
+static void test_urgent(void **state) {
+        int many[1000], fds[2];
+        Shop s;
+
+        open_shop(&s, EVER);
+        closer_hold(&s.closer);
+        for (int i = 0; i < 1000; i++) {
+                many[i] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+                assert_true(many[i] >= 0);
+        }
+        assert_int_equal(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
+        s.peers[0] = fds[0];
+        closer_close(&s.closer, many, 1, NULL);
+        wait_waits(&s);
+        closer_close(&s.closer, many + 1, 999, NULL);
+        closer_close_soon(&s.closer, &fds[1], 1, NULL);
+        assert_int_equal(atomic_load(&s.closer.n_urgent), 1);
+        assert_int_equal(atomic_load(&s.closer.n_pending), 1001);
+        for (size_t n = 1001; !is_closed(&s, 0); n = atomic_load(&s.closer.n_pending)) {
+                assert_true(n >= 999);
+                closer_go(&s.closer);
+                closer_hold(&s.closer);
+        }
+        closer_go(&s.closer);
+        wait_closed(&s);
+        assert_int_equal(atomic_load(&s.closer.n_urgent), 0);
+        close_shop(&s);
+}
+
 /* Main may be awake for ever. */
 static void test_held_too_long(void **state) {
         Shop s;
@@ -129,6 +159,7 @@ static void test_not_started(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_held),
+                cmocka_unit_test(test_urgent),
                 cmocka_unit_test(test_held_too_long),
                 cmocka_unit_test(test_stopped_while_held),
                 cmocka_unit_test(test_not_started),

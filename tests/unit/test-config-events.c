@@ -63,8 +63,10 @@ static void test_groups(void **state) {
                   "f:2:24: counters: event '{r1,r2,r3,r4,r5,r6,r7,r8,r9,ra,rb,rc,rd,re,rf,r10,r11,r12,r13,r14,r15,r16,"
                   "r17,r18,r19,...': a group has at most 32 members\n" },
                 { "groups: {g: {counters: [cs], interval: 1d}}\n",
-                  "f:2:41: interval: found '1d', whose unit is not one of ns, us, ms, s, min, h; expected a duration from "
+                  "f:2:41: interval: found '1d', whose unit is not one of ns, us, ms, s, m, min, h; expected a duration from "
                   "1ms to 1h, such as 100ms\n" },
+                { "groups: {g: {counters: [cs], interval: 61m}}\n",
+                  "f:2:40: interval: found '61m', expected a duration from 1ms to 1h, such as 100ms\n" },
                 { "groups: {g: {counters: [cs], interval: 61 min}}\n",
                   "f:2:40: interval: found '61 min', expected a duration from 1ms to 1h, such as 100ms\n" },
                 { "groups: {g: {counters: [cs]}, h: {events: [{event: cs, name: g}]}}\n",

@@ -55,6 +55,9 @@ static void test_settings(void **state) {
                   "f:2:20: subscribers.max: found '0x10', expected a whole number from 1 to 10000\n" },
                 { "connections: {max: 10, per-uid: 11}\n",
                   "f:2:33: connections.per-uid: found '11', expected at most connections.max, 10\n" },
+                { "subscribers: {latency: 200ms}\n", "" }, /* the default is as much then */
+                { "subscribers: {latency: 2ms, default-latency: 1ms}\n",
+                  "f:2:46: subscribers.default-latency: found '1000000 ns', expected at least subscribers.latency, 2000000 ns\n" },
                 { "connections: {max: 10}\n", "" },
         };
 
@@ -72,6 +75,8 @@ static void test_shape(void **state) {
                   "f:2:15: rings.size: found nothing, expected a power of two from 4KiB to 1GiB\n" },
                 { "rings:\ntargets: ~\ngroups: null\n", "" },
                 { "ring: {size: 4KiB}\n", "f:2:1: unknown key 'ring'; did you mean 'rings'?\n" },
+                { "rings: {siz: 4KiB}\n", "f:2:9: unknown key 'siz'; did you mean 'size'?\n" },
+                { "groups: {g: {events: [{event: cs, freq: 9}]}}\n", "f:2:35: unknown key 'freq'; did you mean 'frequency'?\n" },
                 { "zebra: {}\n", "f:2:1: unknown key 'zebra'\n" },
                 { "rings.size: 4KiB\n", "f:2:1: unknown key 'rings.size'\n" },
                 { "rings: {size: 4KiB, size: 8KiB, size: 8KiB}\n",

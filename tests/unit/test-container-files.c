@@ -156,7 +156,7 @@ static void test_containerd(void **state) {
                      CRI("container-name", "nginx") "," CRI("container-type", "container") "," POD "},"
                      "\"linux\":{\"resources\":{\"devices\":[{\"allow\":false}]},\"cgroupsPath\":\"kubepods.slice:cri-containerd:" ID_A "\"}}");
         write_bundle("k8s.io", ID_B, "{\"annotations\":{" CRI("container-type", "sandbox") "," POD "}}");
-        write_bundle("default", ID_C, "{\"annotations\":{\"nerdctl/name\":\"mail\",\"nerdctl/namespace\":\"default\"}}");
+        write_bundle("default", ID_C, "{\"annotations\":{\"nerdctl/name\":\"command\",\"nerdctl/namespace\":\"default\"}}");
         write_bundle("default", "batch", "{\"linux\":{\"cgroupsPath\":\"/default/batch\"}}");
         write_bundle("moby", "0123", "{\"annotations\":{\"nerdctl/name\":\"docker-knows-it\"}}");
 
@@ -166,7 +166,7 @@ static void test_containerd(void **state) {
         check_resolves(CGROUP_BY_CONTAINER, "docker://k8s_nginx_*", "");
         check_resolves(CGROUP_BY_CONTAINER, "k8s_POD_web-0_shop_*", pause);
         check_resolves(CGROUP_BY_CONTAINER, "k8s_*", "/kubepods.slice/cri-containerd-" ID_A ".scope /kubepods.slice/cri-containerd-" ID_B ".scope");
-        check_resolves(CGROUP_BY_CONTAINER, "mail", nerdctl);
+        check_resolves(CGROUP_BY_CONTAINER, "command", nerdctl);
         check_resolves(CGROUP_BY_CONTAINER, "batch", "/default/batch");
         check_refused(CGROUP_BY_CONTAINER, "docker-knows-it", REFUSED_NOT_FOUND, "unknown-container", "there is no container");
         check_refused(CGROUP_BY_CONTAINER, "k8s_nginx_web-1_shop_" POD_UID, REFUSED_NOT_FOUND, "unknown-container",

@@ -316,7 +316,7 @@ static ssize_t peer_take(Rig *r, Peer *p, uint8_t *to, size_t size) {
         n = n < size ? n : size;
         memcpy(to, bytes, n);
         if (ring_reader_consume(&p->ring, n))
-                assert_int_equal(subscriber_hear_of_room(&r->dispatcher, p->subscriber), 0);
+                assert_int_equal(subscriber_on_room(&r->dispatcher, p->subscriber), 0);
         return (ssize_t)n;
 }
 
@@ -361,7 +361,7 @@ static void peer_finish(Rig *r, Peer *p) {
 /* Instead of this one comes another one, which may hear nothing yet. */
 static void peer_renew(Rig *r, size_t i) {
         subscriber_drop(&r->dispatcher, r->peers[i].subscriber, NULL);
-        free(mailbox_pop(&r->dispatcher.words));
+        free(mailbox_pop(&r->dispatcher.notices));
         peer_deinit(&r->peers[i]);
         peer_init(r, i);
         r->peers[i].subscriber->held = chance(r, 2);

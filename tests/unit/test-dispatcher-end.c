@@ -11,12 +11,12 @@ static Batch *batch_behind(uint64_t cut, Batch *b) {
 
 static void rig_cut(Rig *r, uint64_t id, uint64_t cut, nsec_t at) {
         Perfd__V1__Ledger empty = PERFD__V1__LEDGER__INIT;
-        DispatcherCommand mail = { .kind = DISPATCHER_CLOSE, .id = id, .cut = cut, .reason = "stopped", .at = at };
+        DispatcherCommand command = { .kind = DISPATCHER_CLOSE, .id = id, .cut = cut, .reason = "stopped", .at = at };
         uint8_t bytes[16];
 
-        mail.bytes = bytes;
-        mail.n_bytes = perfd__v1__ledger__pack(&empty, bytes);
-        assert_int_equal(dispatcher_close(&r->dispatcher, &mail), 0);
+        command.bytes = bytes;
+        command.n_bytes = perfd__v1__ledger__pack(&empty, bytes);
+        assert_int_equal(dispatcher_close(&r->dispatcher, &command), 0);
 }
 
 static Subscriber *rig_subscribe(Rig *r, uint64_t id, StreamOrder order, uint64_t from, int *ret_peer) {
@@ -231,11 +231,11 @@ static void test_end_waits_for_the_merge(void **state) {
 }
 
 static void rig_post(Rig *r, DispatcherCommandKind kind, uint32_t slot) {
-        DispatcherCommand *mail = calloc(1, sizeof(*mail));
+        DispatcherCommand *command = calloc(1, sizeof(*command));
 
-        assert_non_null(mail);
-        *mail = (DispatcherCommand){ .kind = kind, .slot = slot };
-        dispatcher_post(&r->dispatcher, mail);
+        assert_non_null(command);
+        *command = (DispatcherCommand){ .kind = kind, .slot = slot };
+        dispatcher_post(&r->dispatcher, command);
 }
 
 /* Two: what is read in the middle of a turn follows in the next one. */

@@ -170,7 +170,7 @@ static void test_cuts(void **state) {
         peers_deinit(&p);
 }
 
-/* The youngest of a full batch go along into the next one, and stay what they are. */
+/* The youngest of a full batch are carried over to the next one, and stay what they are. */
 static void test_moved(void **state) {
         Peers p;
         Batch *b, *next;

@@ -30,14 +30,14 @@ bool __wrap_idle_cpus_take(IdleCpus *i, uint32_t cpu) {
 
 /* For those of number 0 who began at this cut or before. */
 static void rig_post_removal(Rig *r, uint64_t cut, nsec_t at, char last) {
-        DispatcherCommand *mail = calloc(1, sizeof(*mail));
+        DispatcherCommand *command = calloc(1, sizeof(*command));
 
-        assert_non_null(mail);
-        *mail = (DispatcherCommand){ .kind = DISPATCHER_REMOVED, .cut = cut, .at = at, .bytes = malloc(sizeof(REMOVED) - 1),
+        assert_non_null(command);
+        *command = (DispatcherCommand){ .kind = DISPATCHER_REMOVED, .cut = cut, .at = at, .bytes = malloc(sizeof(REMOVED) - 1),
                                   .n_bytes = sizeof(REMOVED) - 1 };
-        memcpy(mail->bytes, REMOVED, sizeof(REMOVED) - 1);
-        mail->bytes[sizeof(REMOVED) - 2] = (uint8_t)last;
-        dispatcher_post(&r->dispatcher, mail);
+        memcpy(command->bytes, REMOVED, sizeof(REMOVED) - 1);
+        command->bytes[sizeof(REMOVED) - 2] = (uint8_t)last;
+        dispatcher_post(&r->dispatcher, command);
 }
 
 /* What came since then, in letters: an item, or the last one of a removal. */

@@ -41,7 +41,7 @@ typedef struct Desk {
 } Desk;
 
 static void desk_init(Desk *desk) {
-        *desk = (Desk){ .dispatcher = { .clock = CLOCK_MONOTONIC, .tick = NSEC_PER_MSEC, .thread = THREAD_NULL } };
+        *desk = (Desk){ .dispatcher = { .clock = CLOCK_MONOTONIC, .thread = THREAD_NULL } };
         assert_int_equal(queue_init(&desk->full, MANY), 0);
         assert_int_equal(queue_init(&desk->free, MANY), 0);
         assert_int_equal(mailbox_init(&desk->reader, 4), 0);
@@ -52,10 +52,10 @@ static void desk_init(Desk *desk) {
 }
 
 static void desk_deinit(Desk *desk) {
-        DispatcherCommand *mail = calloc(1, sizeof(*mail));
+        DispatcherCommand *command = calloc(1, sizeof(*command));
 
-        mail->kind = DISPATCHER_QUIT;
-        dispatcher_post(&desk->dispatcher, mail);
+        command->kind = DISPATCHER_QUIT;
+        dispatcher_post(&desk->dispatcher, command);
         assert_int_equal(dispatcher_join(&desk->dispatcher), 0);
         dispatcher_deinit(&desk->dispatcher);
         mailbox_deinit(&desk->reader);
@@ -194,9 +194,9 @@ static void test_many(void **state) {
         desk_deinit(&desk);
 }
 
-/* A mail is the thread's, also if somebody has the turn when it comes. */
-static void test_mails(void **state) {
-        DispatcherCommand *mail = calloc(1, sizeof(*mail));
+/* A command is the thread's, also if somebody has the turn when it comes. */
+static void test_commands(void **state) {
+        DispatcherCommand *command = calloc(1, sizeof(*command));
         DispatcherReport report = { .n_subscribers = 7 };
         nsec_t wait;
         sem_t done;
@@ -205,8 +205,8 @@ static void test_mails(void **state) {
         desk_init(&desk);
         assert_int_equal(sem_init(&done, 0, 0), 0);
         take(&desk);
-        *mail = (DispatcherCommand){ .kind = DISPATCHER_REPORT, .report = &report, .done = &done };
-        dispatcher_post(&desk.dispatcher, mail);
+        *command = (DispatcherCommand){ .kind = DISPATCHER_REPORT, .report = &report, .done = &done };
+        dispatcher_post(&desk.dispatcher, command);
         assert_int_equal(dispatcher_assist(&desk.dispatcher, &wait), 0);
         assert_int_not_equal(sem_trywait(&done), 0);
         atomic_store(&desk.dispatcher.dispatching.timer_owner, &desk);
@@ -218,48 +218,48 @@ static void test_mails(void **state) {
         desk_deinit(&desk);
 }
 
-static DispatcherNotice *wait_word(Desk *desk) {
+static DispatcherNotice *wait_notice(Desk *desk) {
         nsec_t end = clock_now(CLOCK_MONOTONIC) + PATIENCE;
-        DispatcherNotice *word;
+        DispatcherNotice *notice;
 
-        while (!(word = mailbox_pop(&desk->dispatcher.words))) {
+        while (!(notice = mailbox_pop(&desk->dispatcher.notices))) {
                 assert_true(clock_now(CLOCK_MONOTONIC) < end);
                 sched_yield();
         }
-        return word;
+        return notice;
 }
 
 static DispatcherAsk *ask(Desk *desk) {
-        DispatcherCommand *mail = calloc(1, sizeof(*mail));
+        DispatcherCommand *command = calloc(1, sizeof(*command));
         DispatcherAsk *asked;
 
-        mail->kind = DISPATCHER_SPEAK;
-        asked = dispatcher_ask_new(mail);
-        dispatcher_post(&desk->dispatcher, mail);
+        command->kind = DISPATCHER_PING;
+        asked = dispatcher_ask_new(command);
+        dispatcher_post(&desk->dispatcher, command);
         return asked;
 }
 
 /* Main has lost patience before it was answered, and is told when it would have been. */
 static void test_left_ask(void **state) {
-        DispatcherNotice *word;
+        DispatcherNotice *notice;
         Desk desk;
 
         desk_init(&desk);
         take(&desk);
         assert_true(dispatcher_ask_leave(ask(&desk)));
         owner_lock_leave(&desk.dispatcher.dispatching.lock);
-        word = wait_word(&desk);
-        assert_int_equal(word->kind, DISPATCHER_ANSWERS);
-        free(word);
+        notice = wait_notice(&desk);
+        assert_int_equal(notice->kind, DISPATCHER_ANSWERS);
+        free(notice);
         desk_deinit(&desk);
 }
 
 /* More than there is room for, while the thread does not go on: main is not held, and nothing is lost, or comes before another. */
-static void test_many_mails(void **state) {
+static void test_many_commands(void **state) {
         enum { N = 5000 };
         static DispatcherAsk *asked[N];
-        DispatcherNotice *word;
-        size_t n_words = 0;
+        DispatcherNotice *notice;
+        size_t n_notices = 0;
         Desk desk;
 
         desk_init(&desk);
@@ -270,14 +270,14 @@ static void test_many_mails(void **state) {
         assert_true(desk.dispatcher.expects_room);
         owner_lock_leave(&desk.dispatcher.dispatching.lock);
         while (desk.dispatcher.unposted.first) {
-                word = wait_word(&desk);
-                assert_int_equal(word->kind, DISPATCHER_HAS_ROOM);
-                free(word);
+                notice = wait_notice(&desk);
+                assert_int_equal(notice->kind, DISPATCHER_HAS_ROOM);
+                free(notice);
                 desk.dispatcher.expects_room = false;
                 dispatcher_post_rest(&desk.dispatcher);
-                n_words++;
+                n_notices++;
         }
-        assert_true(n_words > 0);
+        assert_true(n_notices > 0);
         for (size_t i = N; i-- > 0;) { /* the last one first: all before it are answered then */
                 if (i == N - 1)
                         assert_int_equal(sem_wait(&asked[i]->done), 0);
@@ -286,7 +286,7 @@ static void test_many_mails(void **state) {
                 assert_int_equal(atomic_load(&asked[i]->state), ASK_ANSWERED);
                 dispatcher_ask_free(asked[i]);
         }
-        assert_null(mailbox_pop(&desk.dispatcher.words)); /* nobody has left */
+        assert_null(mailbox_pop(&desk.dispatcher.notices)); /* nobody has left */
         desk_deinit(&desk);
 }
 
@@ -294,9 +294,9 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_thread),
                 cmocka_unit_test(test_many),
-                cmocka_unit_test(test_mails),
+                cmocka_unit_test(test_commands),
                 cmocka_unit_test(test_left_ask),
-                cmocka_unit_test(test_many_mails),
+                cmocka_unit_test(test_many_commands),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,9 +20,9 @@
 
 /* What main does behind a look into a mailbox in which there was nothing, and then a reader. */
 static struct {
-        const Queue *mails; /* that was looked at; NULL: nothing more */
+        const Queue *messages; /* that was looked at; NULL: nothing more */
         Mailbox *mailbox;
-        DispatcherCommand *mail;
+        DispatcherCommand *command;
         Queue *queue; /* or NULL */
         Batch *batch;
 } behind_look;
@@ -33,9 +33,9 @@ bool __wrap_queue_is_empty(const Queue *q);
 bool __wrap_queue_is_empty(const Queue *q) {
         bool is_empty = __real_queue_is_empty(q);
 
-        if (is_empty && q == behind_look.mails) {
-                behind_look.mails = NULL;
-                assert_true(mailbox_post(behind_look.mailbox, behind_look.mail));
+        if (is_empty && q == behind_look.messages) {
+                behind_look.messages = NULL;
+                assert_true(mailbox_post(behind_look.mailbox, behind_look.command));
                 if (behind_look.queue)
                         assert_true(queue_push(behind_look.queue, behind_look.batch));
         }
@@ -146,7 +146,7 @@ static void rig_read(Rig *r) {
         do {
                 assert_int_equal(ring_reader_peek(&r->ring, &bytes, &n), 0);
                 if (ring_reader_consume(&r->ring, n))
-                        assert_int_equal(subscriber_hear_of_room(&r->dispatcher, r->subscriber), 0);
+                        assert_int_equal(subscriber_on_room(&r->dispatcher, r->subscriber), 0);
         } while (n > 0);
 }
 
@@ -186,7 +186,8 @@ static void test_tick(void **state) {
         Rig r;
 
         rig_init(&r, OVERFLOW_DROP_OLDEST);
-        atomic_store(&r.dispatcher.tick, length);
+        atomic_store(&r.dispatcher.dispatching.tick, length);
+        r.dispatcher.told_tick_max = length;
         rig_turn(&r);
         assert_rung(&r, 1); /* it did not say that it comes */
         assert_int_equal(ring_reader_tick(&r.ring).length, 0); /* that was at no tick */
@@ -224,7 +225,7 @@ static void test_tick(void **state) {
         rig_turn(&r);
         assert_rung(&r, 1);
 
-        atomic_store(&r.dispatcher.tick, 100 * NSEC_PER_USEC); /* too short to sleep until one */
+        atomic_store(&r.dispatcher.dispatching.tick, 100 * NSEC_PER_USEC); /* too short to sleep until one */
         rig_sleep(&r, later);
         rig_turn(&r);
         assert_rung(&r, 1);
@@ -268,7 +269,11 @@ static void test_ended(void **state) {
         assert_int_equal(r.subscriber->outbox.sent_items, 0);
         has_no_bells = false;
         assert_int_equal(subscriber_send(&r.dispatcher, r.subscriber), 0);
-        free(mailbox_pop(&r.dispatcher.words));
+        assert_ptr_equal(r.dispatcher.channels->subscribers, r.subscriber); /* until it has read its end */
+        assert_true(r.subscriber->is_draining);
+        rig_read(&r);
+        assert_int_equal(subscriber_send(&r.dispatcher, r.subscriber), 0);
+        free(mailbox_pop(&r.dispatcher.notices));
         assert_int_equal(dispatcher_flush(&r.dispatcher), 0);
         assert_null(r.dispatcher.channels);
         rig_deinit(&r);
@@ -326,7 +331,7 @@ static void test_lingers(void **state) {
         assert_ptr_equal(r.dispatcher.channels->subscribers, other);
         assert_null(other->next);
         assert_int_equal(pool->n_free, POOL_BUFFERS);
-        free(mailbox_pop(&r.dispatcher.words));
+        free(mailbox_pop(&r.dispatcher.notices));
         ring_reader_close(&ring);
         rig_deinit(&r);
         close_fd(peer);
@@ -344,15 +349,15 @@ static void rig_describe_behind_look(Rig *r) {
                                       .n_bytes = sizeof(descriptor) };
         memcpy(describe->bytes, descriptor, sizeof(descriptor));
         behind_look.mailbox = &r->dispatcher.mailbox;
-        behind_look.mail = describe;
-        behind_look.mails = &r->dispatcher.mailbox.mails;
+        behind_look.command = describe;
+        behind_look.messages = &r->dispatcher.mailbox.messages;
 }
 
 static void assert_described_between_items(Rig *r) {
         const uint8_t *bytes, *described;
         size_t n;
 
-        assert_null(behind_look.mails);
+        assert_null(behind_look.messages);
         assert_int_equal(r->subscriber->outbox.sent_items, 2);
         assert_int_equal(ring_reader_peek(&r->ring, &bytes, &n), 0);
         described = memmem(bytes, n, descriptor, sizeof(descriptor));

@@ -353,6 +353,11 @@ static void test_refusals(void **state) {
                 { "L1-dcach-load-misses", REFUSED_NOT_FOUND, "unknown-event", 1,
                   " is unknown; did you mean 'L1-dcache-load-misses'?" },
                 { "kprobes", REFUSED_NOT_FOUND, "unknown-event", 1, " is unknown; did you mean 'kprobe:'?" },
+                { "sched_switch", REFUSED_NOT_FOUND, "unknown-event", 1,
+                  " is unknown: a tracepoint has its group before its name, as in sched:sched_switch; `perfctl available NAME` "
+                  "shows it" },
+                { "tracepoint:sched:sched_switch", BAD, 1,
+                  ": only perfctl takes 'tracepoint:' before a name: it is 'sched:sched_switch'" },
                 { "nonsense", REFUSED_NOT_FOUND, "unknown-event", 1,
                   " is unknown: expected a name of perf list, such as cycles, cpu-clock, sched:sched_switch or "
                   "cpu/event=0x3c/, or a probe, such as kprobe:vfs_read" },
@@ -404,7 +409,12 @@ static void test_refusals(void **state) {
                   ": the version of a symbol follows a single @, such as memcpy@GLIBC_2.14" },
                 { "usdt:/lib/x:libc", BAD, 17, ": expected usdt:PATH:PROVIDER:NAME" },
                 { "usdt:/lib/x::setjmp", BAD, 13, ": the provider is missing here" },
-                { "usdt:/lib/x:libc:set*", BAD, 21, ": this character is not part of the probe's name" },
+                { "usdt:/lib/x:libc:set*", BAD, 21, ": patterns are for tracepoints only: name one probe of those that "
+                  "perfctl available lists for this" },
+                { "usdt:/lib/x:l?bc:set", BAD, 14, ": patterns are for tracepoints only: name one probe of those that "
+                  "perfctl available lists for this" },
+                { "usdt:/lib/x:libc:set%", BAD, 21, ": this character is not part of the probe's name" },
+                { "kprobe:vfs_*", BAD, 12, ": patterns are for tracepoints only: name one function" },
                 { "external", BAD, 9, ": the external event's name is missing here" },
                 { "external:a:b", BAD, 11, ": this character is not part of the external event's name" },
         };

@@ -98,6 +98,10 @@ static const struct {
         { REFUSED_INVALID, { "u8[0] == 1", 1, "'u8' is not an array" } },
         { REFUSED_INVALID, { "cpu[0] == 1", 1, "'cpu' is not an array" } },
         { REFUSED_INVALID, { "prev_comm[0] == 'p'", 1, "'prev_comm' is not an array" } },
+        { REFUSED_INVALID, { "u8 == 1 && event == comm", 12, "'event' is the name of the event, and can only be compared with a text" } },
+        { REFUSED_INVALID, { "prev_comm == sample.event", 14, "'sample.event' is the name of the event, and can only" } },
+        { REFUSED_INVALID, { "event == 5", 10, "'event' is a text, and this is a number" } },
+        { REFUSED_INVALID, { "event", 1, "'event' is a text: compare it" } },
         { REFUSED_INVALID, { "blob == 1", 1, "neither a number nor a text" } },
 };
 
@@ -133,11 +137,29 @@ static void test_compile_mistakes(void **state) {
 
                 if (filter_parse(compile_mistakes[i].mistake.expression, &f, &e) != 0)
                         fail_msg("%s: %s", compile_mistakes[i].mistake.expression, e.text);
-                k = filter_compile(f, plan, &p, &e);
+                k = filter_compile(f, plan, "a:b", &p, &e);
                 check(k, compile_mistakes[i].refusal, &compile_mistakes[i].mistake, &e);
                 assert_ptr_equal(p, &compile_mistakes);
-                assert_int_equal(filter_compile(f, plan, &p, NULL), compile_mistakes[i].refusal);
+                assert_int_equal(filter_compile(f, plan, "a:b", &p, NULL), compile_mistakes[i].refusal);
         }
+}
+
+/* A name is listed once, also if both the event and every sample have it. */
+static void test_names_once(void **state) {
+        _cleanup_(plan_unrefp) Plan *plan = plan_new(1, "test", "few");
+        _cleanup_(filter_freep) Filter *f = NULL;
+        Explanation e = EXPLANATION_NULL;
+        MatchProgram *p = NULL;
+
+        for (size_t i = 0; i < 2; i++) {
+                PlanField *field = plan_add_field(plan, i == 0 ? "pid" : "uid", "int");
+
+                field->element_size = field->count = 1;
+        }
+        assert_int_equal(filter_parse("nosuch == 1", &f, &e), 0);
+        assert_int_equal(filter_compile(f, plan, "a:b", &p, &e), REFUSED_NOT_FOUND);
+        assert_string_equal(e.text, "'nosuch' is not a field of test:few. "
+                                    "It has: pid, uid, tid, cpu, time, comm, event, exe, cgroup, container, unit");
 }
 
 static void test_no_plan(void **state) {
@@ -146,7 +168,7 @@ static void test_no_plan(void **state) {
         Explanation e = EXPLANATION_NULL;
 
         assert_int_equal(filter_parse("perod == 1", &f, &e), 0);
-        assert_int_equal(filter_compile(f, NULL, &p, &e), REFUSED_NOT_FOUND);
+        assert_int_equal(filter_compile(f, NULL, NULL, &p, &e), REFUSED_NOT_FOUND);
         assert_string_equal(e.text, "'perod' is not a field of this event; did you mean 'period'? "
                                     "It has: pid, tid, cpu, time, ip, addr, period, comm, uid, exe, cgroup, container, unit");
         assert_int_equal(e.position, 1);
@@ -244,10 +266,32 @@ static void test_cost(void **state) {
         }
 }
 
+/* What the dispatcher has of it: as above, but paths are remembered; 3 for each, and a half for what joins its parts. */
+static void test_decision_cost(void **state) {
+        static const struct {
+                const char *expression;
+                size_t cost;
+        } costs[] = {
+                { "u8 == 1", 0 }, { "uid == 1", 4 }, { "!(uid == 1)", 5 }, { "comm == \"x\"", 5 }, { "comm ~ \"*abcdefgh*\"", 3 + 12 },
+                { "comm == \"x\" && u8 == 1", 3 + 2 + 1 + 1 }, { "uid == 1 && u8 && !u16", 3 + 1 + 2 + 2 },
+                { "exe ~ \"*/lib*.so*\"", 3 + 2 + 257 / 16 }, { "u8 & s8 == 1 || cgroup == \"/a\"", 3 + 1 + 2 + 1 },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(costs); i++) {
+                _cleanup_(filter_freep) Filter *f = NULL;
+
+                assert_int_equal(filter_parse(costs[i].expression, &f, NULL), 0);
+                filter_ask_for_comm(f);
+                if (filter_decision_cost(f) != costs[i].cost)
+                        fail_msg("%s costs the dispatcher %zu instead of %zu", costs[i].expression, filter_decision_cost(f),
+                                 costs[i].cost);
+        }
+}
+
 static int make(const char *text, const Plan *plan, Filter **ret_filter, MatchProgram **ret_program) {
         int k = filter_parse(text, ret_filter, NULL);
 
-        return k ?: filter_compile(*ret_filter, plan, ret_program, NULL);
+        return k ?: filter_compile(*ret_filter, plan, NULL, ret_program, NULL);
 }
 
 /* Each allocation fails once: -ENOMEM, and nothing is left behind, as a sanitizer sees. */
@@ -276,9 +320,9 @@ static void test_null(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_parse_mistakes), cmocka_unit_test(test_compile_mistakes), cmocka_unit_test(test_no_plan),
+                cmocka_unit_test(test_parse_mistakes), cmocka_unit_test(test_compile_mistakes), cmocka_unit_test(test_names_once), cmocka_unit_test(test_no_plan),
                 cmocka_unit_test(test_limits),         cmocka_unit_test(test_canonical),        cmocka_unit_test(test_null),
-                cmocka_unit_test(test_no_memory),      cmocka_unit_test(test_cost),
+                cmocka_unit_test(test_no_memory),      cmocka_unit_test(test_cost), cmocka_unit_test(test_decision_cost),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,6 +29,7 @@ static Plan *parse_text(const char *fields) {
         int length = asprintf(&text, "name: made\nID: 7\n" COMMON "%s", fields);
 
         assert_int_equal(format_parse("test", text, (size_t)length, &p, &e), 0);
+        assert_int_equal(p->common_pid, 4);
         return p;
 }
 
@@ -188,8 +189,11 @@ static void test_system_call(void **state) {
         _cleanup_(plan_unrefp) Plan *p = parse_file("syscalls.sys_enter_openat");
 
         check(p, "__syscall_nr", "int __syscall_nr", FIELD_SIGNED, PLACE_FIXED, 8, 4, 1);
-        check(p, "dfd", "int dfd", FIELD_UNSIGNED, PLACE_FIXED, 16, 8, 1); /* as the format says, whatever int is */
+        check(p, "dfd", "int dfd", FIELD_SIGNED, PLACE_FIXED, 16, 4, 1); /* of 8 bytes, "signed:0" */
+        check(p, "flags", "int flags", FIELD_SIGNED, PLACE_FIXED, 32, 4, 1);
+        check(p, "mode", "umode_t mode", FIELD_UNSIGNED, PLACE_FIXED, 40, 8, 1);
         check(p, "filename", "const char * filename", FIELD_POINTER, PLACE_FIXED, 24, 8, 1);
+        assert_true(check(p, "dfd", "int dfd", FIELD_SIGNED, PLACE_FIXED, 16, 4, 1)->hex);
 }
 
 static void test_made_fields(void **state) {

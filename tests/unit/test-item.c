@@ -73,6 +73,7 @@ static void check_sample(const MadeSample *m, const uint8_t *bytes, size_t lengt
         assert_int_equal(i->n_texts, m->n_texts);
         for (size_t k = 0; k < m->n_texts; k++)
                 check_bytes(i->texts[k], m->raw + m->texts[k].offset, m->texts[k].length);
+        check_words(i->faults, i->n_faults, m->faults, m->n_faults);
         check_bytes(i->raw, m->raw, m->encode->payload == PAYLOAD_FIELDS ? 0 : m->raw_size);
         check_words(i->kernel_callchain, i->n_kernel_callchain, m->kernel, m->n_kernel);
         check_words(i->user_callchain, i->n_user_callchain, m->user, m->n_user);
@@ -161,6 +162,9 @@ static void print_expected(FILE *f, const MadeSample *m) {
         fprintf(f, " user");
         for (size_t i = 0; i < m->n_user; i++)
                 fprintf(f, " %lu", m->user[i]);
+        fprintf(f, " faults");
+        for (size_t i = 0; i < m->n_faults; i++)
+                fprintf(f, " %lu", m->faults[i]);
         fprintf(f, "\n");
 }
 

@@ -56,7 +56,7 @@ static int setup(void **state) {
         (void)snprintf(rig->path, sizeof(rig->path), "%s/events", rig->folder);
         for (size_t i = 0; i < N_EVENTS; i++) {
                 rig->events_of[i].spec = (EventSpec){ .name = names[i], .event = sched_switch };
-                rig->registrations[i] = (Registration){ .event = &rig->events_of[i], .enabled = true, .kept = i < 2,
+                rig->registrations[i] = (Registration){ .event = &rig->events_of[i], .enabled = true, .is_persistent = i < 2,
                                                         .next = i + 1 < N_EVENTS ? &rig->registrations[i + 1] : NULL };
         }
         rig->events = (Events){ .registrations = rig->registrations, .n_registrations = N_EVENTS };

@@ -1,6 +1,8 @@
 /* Sockets: what is found at their path, who may open them, what is left of them; and refusals as wire statuses. */
 #include "tests/unit/control-rig.h"
 
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/resource.h>
 
 #include "daemon/base/fd-limit.h"
@@ -31,6 +33,11 @@ static void test_paths(void **state) {
         (void)snprintf(path, sizeof(path), "%s/no/socket", d.folder);
         expect_refusal(&d, path, 0600, NULL, REFUSED_DENIED, "does its directory exist?");
         expect_refusal(&d, d.path, 0600, NULL, REFUSED_EXISTS, "another daemon already listens");
+        (void)snprintf(path, sizeof(path), "%s/other", d.folder);
+        assert_int_equal(chmod(d.folder, 0777), 0);
+        expect_refusal(&d, path, 0600, NULL, REFUSED_DENIED, "all users may write into");
+        assert_int_equal(access(path, F_OK), -1);
+        assert_int_equal(chmod(d.folder, 0700), 0);
         daemon_deinit(&d);
 }
 
@@ -167,6 +174,73 @@ static void test_given(void **state) {
         assert_int_equal(access(d.path, F_OK), 0);
         unlink(d.path);
         expect_nothing(&d, fd, &in, true);
+        close_fd(fd);
+        daemon_deinit(&d);
+}
+
+static void check_given(int fd, const char *expected) {
+        Explanation e = EXPLANATION_NULL;
+
+        assert_int_equal(control_check_given(fd, "control", &e), expected ? REFUSED_INVALID : 0);
+        if (expected)
+                assert_non_null(strstr(e.text, expected));
+        close_fd(fd);
+}
+
+/* Only a peer on a stream socket of AF_UNIX is somebody. */
+static void test_given_others(void **state) {
+        static const struct {
+                int family, type;
+                bool listens;
+                const char *expected;
+        } cases[] = {
+                { AF_UNIX, SOCK_STREAM, true, NULL },
+                { AF_UNIX, SOCK_STREAM, false, "does not listen" },
+                { AF_UNIX, SOCK_DGRAM, false, "is a datagram socket" },
+                { AF_UNIX, SOCK_SEQPACKET, true, "is a SOCK_SEQPACKET socket" },
+                { AF_INET, SOCK_STREAM, true, "is a socket of the network" },
+                { AF_INET6, SOCK_STREAM, false, "is a socket of the network" },
+                { AF_NETLINK, SOCK_RAW, false, "another family" },
+        };
+        int pair[2];
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct sockaddr_storage address = { .ss_family = (sa_family_t)cases[i].family }; /* any port; an abstract name */
+                socklen_t size = cases[i].family == AF_UNIX ? sizeof(sa_family_t) : sizeof(address);
+                int fd = socket(cases[i].family, cases[i].type | SOCK_CLOEXEC, 0);
+
+                if (fd < 0 && cases[i].family == AF_INET6 && errno == EAFNOSUPPORT)
+                        continue; /* a kernel without */
+                assert_true(fd >= 0);
+                if (cases[i].listens) {
+                        assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
+                        assert_int_equal(listen(fd, 1), 0);
+                }
+                check_given(fd, cases[i].expected);
+        }
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+        check_given(pair[0], "does not listen");
+        close_fd(pair[1]);
+        check_given(open("/dev/null", O_RDONLY | O_CLOEXEC), "is a file, not a socket");
+        check_given(-1, "is not open");
+}
+
+/* Who has no credentials gets nothing, even if its socket were listened on. */
+static void test_given_network(void **state) {
+        struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+        socklen_t size = sizeof(address);
+        Daemon d;
+        PEER_READER(in);
+        int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        daemon_init(&d, LIMITS);
+        assert_int_equal(bind(listening, (struct sockaddr *)&address, sizeof(address)), 0);
+        assert_int_equal(listen(listening, 10), 0);
+        assert_int_equal(getsockname(listening, (struct sockaddr *)&address, &size), 0);
+        assert_int_equal(control_listen_fd(&d.control, listening, true), 0);
+        assert_int_equal(connect(fd, (struct sockaddr *)&address, size), 0);
+        expect_nothing(&d, fd, &in, true);
+        assert_int_equal(d.control.n_connections, 0);
         close_fd(fd);
         daemon_deinit(&d);
 }
@@ -390,6 +464,8 @@ int main(void) {
                 cmocka_unit_test(test_no_socket),
                 cmocka_unit_test(test_alive_but_busy),
                 cmocka_unit_test(test_given),
+                cmocka_unit_test(test_given_others),
+                cmocka_unit_test(test_given_network),
                 cmocka_unit_test(test_peer_text),
                 cmocka_unit_test(test_statuses),
                 cmocka_unit_test(test_successor),

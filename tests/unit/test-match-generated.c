@@ -390,7 +390,7 @@ static void test_generated(void **state) {
                 text[0] = '\0';
                 root = random_below(4) ? make_condition(3) : make_conjunction(random_below(8));
                 put_node(root);
-                if (filter_parse(text, &filter, &e) != 0 || filter_compile(filter, plan, &program, &e) != 0)
+                if (filter_parse(text, &filter, &e) != 0 || filter_compile(filter, plan, NULL, &program, &e) != 0)
                         fail_msg("%s: %u: %s", text, e.position, e.text);
                 n_ranges[program->n_ranges]++;
                 for (unsigned k = 0; k < N_RECORDS; k++) {

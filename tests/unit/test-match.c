@@ -18,7 +18,7 @@ static bool run(const char *expression, const Plan *plan, const Record *r) {
         _cleanup_(filter_freep) Filter *filter = NULL;
         Explanation e = EXPLANATION_NULL;
 
-        if (filter_parse(expression, &filter, &e) != 0 || filter_compile(filter, plan, &program, &e) != 0)
+        if (filter_parse(expression, &filter, &e) != 0 || filter_compile(filter, plan, "group:made", &program, &e) != 0)
                 fail_msg("%s: %u: %s", expression, e.position, e.text);
         assert_int_equal(match_ask(program, r), match_run(program, r));
         return match_run(program, r);
@@ -134,6 +134,13 @@ static void test_numbers(void **state) {
         CHECK(numbers, plan, &r);
 }
 
+/* The name of the event is known: it is "group:made" here. */
+static const Case of_event[] = {
+        { "event == \"group:made\"", true }, { "\"group:made\" == event", true }, { "event != \"group:made\"", false },
+        { "event ~ \"group:*\"", true }, { "event ~ \"*:m?de\"", true }, { "event ~ \"made\"", false }, { "sample.event == \"\"", false },
+        { "event == \"a:b\" || u8 == 200", true }, { "event ~ \"g*\" && u8 == 201", false }, { "!(event ~ \"g*\")", false },
+};
+
 static void test_texts(void **state) {
         _cleanup_(plan_unrefp) Plan *plan = filter_plan_new();
         SampleBytes b;
@@ -141,6 +148,7 @@ static void test_texts(void **state) {
 
         sample_init(&b);
         CHECK(texts, plan, &r);
+        CHECK(of_event, plan, &r);
 }
 
 /* The raw bytes at every alignment, in memory that ends where they end: a sanitizer sees one byte more. */
@@ -158,6 +166,7 @@ static void test_alignment(void **state) {
                 r.raw = bytes + shift;
                 CHECK(numbers, plan, &r);
                 CHECK(texts, plan, &r);
+        CHECK(of_event, plan, &r);
         }
 }
 
@@ -213,7 +222,7 @@ static void test_short_plan(void **state) {
 
 static void test_without_plan(void **state) {
         static const Case cases[] = {
-                { "pid == 1000 && tid == 1001 && cpu == 3", true }, { "ip == 0x400000", true }, { "addr > ip", true },
+                { "pid == 1000 && tid == 1001 && cpu == 3", true }, { "ip == 0x400000", true }, { "addr > ip", true }, { "address == addr", true },
                 { "sample.period == 99", true }, { "period & 1 && addr & 0x8000000000000000", true }, { "comm ~ \"n*\"", true },
                 { "comm == \"\"", false },
         };
@@ -281,7 +290,7 @@ static void test_ended(void **state) {
                 _cleanup_(filter_freep) Filter *filter = NULL;
 
                 assert_int_equal(filter_parse(expressions[i], &filter, NULL), 0);
-                assert_int_equal(filter_compile(filter, plan, &program, NULL), 0);
+                assert_int_equal(filter_compile(filter, plan, NULL, &program, NULL), 0);
                 assert_true(match_ask(program, &r));
                 match_program_end(program);
                 assert_false(match_ask(program, &r));

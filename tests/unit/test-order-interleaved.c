@@ -1,10 +1,10 @@
 /*
- * Real readers and the real dispatcher on played rings, taken apart into steps of one thread: wherever one of them looks at
- * the clock, or at where it runs, the others go on, samples begin and end, and the dispatcher is moved to another CPU; some
- * of its turns are taken by readers, and some CPUs seen to be idle. A sample has its time when it begins and its place in the ring when it ends, however
- * much later; but nothing of ours runs on a CPU in the middle of one, unless its CPU is somebody else's at that moment. So a
- * CPU whose host holds it back there for milliseconds is among what happens, and a dispatcher that sees a ring empty, and is
- * moved at once.
+ * Real readers and the real dispatcher on played rings, taken apart into steps of one thread: wherever one of them looks at the
+ * clock, or at where it runs, the others go on, samples begin and end, and the dispatcher is moved to another CPU; some of its
+ * turns are taken by readers, and some CPUs seen to be idle. A sample has its time when it begins and its place in the ring when
+ * it ends, however much later; but nothing of ours runs on a CPU in the middle of one, unless its CPU is somebody else's at that
+ * moment. So a CPU whose host holds it back there for milliseconds is among what happens, and a dispatcher that sees a ring
+ * empty, and is moved at once.
  *
  * Whatever happens: all that was written arrives, in order and none of it late, and then nobody waits for anybody.
  */
@@ -241,7 +241,7 @@ static void world_work(World *w) {
         for (unsigned i = 0; i < w->n_cpus; i++)
                 for (Batch *b; n < 64 && (b = queue_pop(w->pipes[i].full));)
                         batches[n++] = b;
-        world_go_on(w); /* mails are read */
+        world_go_on(w); /* commands are read */
         for (size_t i = 0; i < n; i++)
                 assert_int_equal(dispatcher_take_batch(d, batches[i]), 0);
         for (unsigned i = 0; i < w->n_cpus; i++)
@@ -333,9 +333,10 @@ static void world_init(World *w, unsigned round, size_t ring_size, uint32_t extr
                 ring_view_open(&r->view, &r->ring);
                 w->pipes[i] = reader_pipe(r);
         }
-        w->dispatcher = (Dispatcher){ .clock = CLOCK_OF_TEST, .tick = TICK };
+        w->dispatcher = (Dispatcher){ .clock = CLOCK_OF_TEST };
         w->dispatcher.idle = round % 2 ? (IdleCpus *)w : NULL; /* is never looked into */
         assert_int_equal(dispatcher_init(&w->dispatcher, w->pipes, w->n_cpus, 1), 0);
+        atomic_store(&w->dispatcher.dispatching.tick, TICK);
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
         w->peer = fds[1];
         frame_reader_init(&w->in, FRAME_MAX_SERVER);

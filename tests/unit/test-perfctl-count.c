@@ -5,7 +5,7 @@
 #include "tests/unit/perfctl-rig.h"
 #include "tests/unit/played-stream.h"
 
-/* The answer to `list`: the played event, with its fields. */
+/* The answer to the first `list`, and to the second: the played event, which runs, and then with its fields. */
 static void play_fields(Ran *r, uint64_t id) {
         Perfd__V1__EventState state = PERFD__V1__EVENT_STATE__INIT;
         Perfd__V1__EventSpec spec = PERFD__V1__EVENT_SPEC__INIT;
@@ -13,20 +13,27 @@ static void play_fields(Ran *r, uint64_t id) {
         PlayedDescriptor d;
 
         assert_int_equal(request->body_case, PERFD__V1__REQUEST__BODY_LIST);
+        assert_string_equal(request->list->glob, "mine");
+        assert_false(request->list->fields);
+        play_request_free(request);
+        spec.name = (char *)"mine";
+        state.id = PLAYED_EVENT;
+        state.spec = &spec;
+        state.enabled = true;
+        play_listed(r, id++, &state);
+        request = play_request(r->daemon);
+        assert_int_equal(request->body_case, PERFD__V1__REQUEST__BODY_LIST);
         assert_true(request->list->fields);
         assert_string_equal(request->list->glob, "mine");
         play_request_free(request);
         play_descriptor_init(&d, true);
-        spec.name = (char *)"mine";
-        state.id = PLAYED_EVENT;
-        state.spec = &spec;
         state.fields = d.field_list;
         state.n_fields = d.message.n_fields;
         play_listed(r, id, &state);
 }
 
 /* Subscribed to these fields, NULL: to none; the start is on its way. */
-static void count_begin(Ran *r, const char *const *fields) {
+static void count_begin_in(Ran *r, const char *const *fields, Perfd__V1__Order order) {
         Perfd__V1__Request *request;
         size_t n = 0;
 
@@ -38,10 +45,20 @@ static void count_begin(Ran *r, const char *const *fields) {
                 assert_string_equal(n < request->subscribe->n_fields ? request->subscribe->fields[n] : "none", fields[n]);
         assert_int_equal(request->subscribe->n_fields, n);
         assert_int_equal(request->subscribe->payload, n > 0 ? PERFD__V1__PAYLOAD__PAYLOAD_FIELDS : PERFD__V1__PAYLOAD__PAYLOAD_RAW);
-        assert_int_equal(request->subscribe->order, PERFD__V1__ORDER__ORDER_CPU);
+        assert_int_equal(request->subscribe->order, order);
         play_request_free(request);
-        play_ok(r->daemon, 3);
+        play_ok(r->daemon, 4);
         play_start(r->daemon);
+}
+
+static void count_begin(Ran *r, const char *const *fields) {
+        count_begin_in(r, fields, PERFD__V1__ORDER__ORDER_CPU);
+}
+
+/* Whose they are is asked. */
+static void count_start_in_time(Ran *r, const char *const *words, const char *const *fields) {
+        run_start(r, words);
+        count_begin_in(r, fields, PERFD__V1__ORDER__ORDER_TIME);
 }
 
 static void count_start(Ran *r, const char *const *words, const char *const *fields) {
@@ -84,7 +101,7 @@ static void count_end(Ran *r, uint64_t sequence, uint64_t sent) {
 static void test_count_table(void **state) {
         Ran r;
 
-        count_start(&r, WORDS("count", "mine", "--by", "state,comm,uid"), WORDS("state"));
+        count_start_in_time(&r, WORDS("count", "mine", "--by", "state,comm,uid"), WORDS("state"));
         play_samples(&r, 2, -1, 5, 11, 3);
         play_samples(&r, 3, 10, 5, 11, 2);
         play_samples(&r, 4, 9, 5, 11, 2);
@@ -105,7 +122,7 @@ static void test_count_columns(void **state) {
         count_end(&r, 3, 1);
         assert_string_equal(r.text, "{5,18446744073709551615}\t5\ta\\xff\"b\t{300,0,65535}\t0\t-\tWR|0x40\t000102fe\t1\n");
 
-        count_start(&r, WORDS("count", "mine", "--by", "event,sample.comm,pid,tid,cpu,uid,exe,cgroup,container,unit"), NULL);
+        count_start_in_time(&r, WORDS("count", "mine", "--by", "event,sample.comm,pid,tid,cpu,uid,exe,cgroup,container,unit"), NULL);
         play_samples(&r, 2, -1, 5, 11, 1);
         play_samples(&r, 3, -1, 5, 0, 2);
         count_end(&r, 4, 3);
@@ -177,7 +194,7 @@ static void test_count_json(void **state) {
                 "\"balanced\":true}\n{\"kind\":\"event\",";
         Ran r;
 
-        count_start(&r, WORDS("count", "--json", "mine", "--by", "state,comm,list[9]", "--hist", "args[0]"), WORDS("state", "list", "args"));
+        count_start_in_time(&r, WORDS("count", "--json", "mine", "--by", "state,comm,list[9]", "--hist", "args[0]"), WORDS("state", "list", "args"));
         play_samples(&r, 2, -1, UINT64_MAX, 11, 3);
         play_samples(&r, 3, -1, 0, 11, 1);
         play_samples(&r, 4, 3, 1, 12, 1);
@@ -234,8 +251,11 @@ static void test_count_changed_event(void **state) {
         q.sequence = 9;
         q.removed = refs;
         q.n_removed = 1;
+        kill(r.pid, SIGINT); /* before it is removed: else the daemon would be asked what is left */
+        await_stop(&r);
         play_packet(r.daemon, &q);
-        count_end(&r, 10, 8);
+        play_end(r.daemon, 10, 8, 0);
+        run_end(&r);
         assert_string_equal(r.text, "HERE\t4\nGONE\t2\nTHERE\t2\n");
 }
 
@@ -322,7 +342,7 @@ static void assert_refused(const char *const *words, const char *message) {
 static void test_count_names(void **state) {
         assert_refused(WORDS("count", "mine", "--by", "stat"),
                        "perfctl: count: --by: none of the events has a field 'stat', did you mean 'state'? mine has the fields state, args, "
-                       "name, list, flags, blob, and each sample has comm, pid, tid, cpu, event, exe, uid, cgroup, container, unit\n");
+                       "name, list, flags, blob, and each sample has comm, pid, tid, cpu, event, exe, uid, cgroup, container, unit, ip, addr, period\n");
         assert_refused(WORDS("count", "mine", "--hist", "comm"),
                        "perfctl: count: --hist: none of the events has a field 'comm': mine has the fields state, args, name, list, flags, "
                        "blob\n");
@@ -342,11 +362,11 @@ static void test_map_is_bounded(void **state) {
         CountMap m;
         uint64_t key[2] = { 0 };
 
-        count_map_init(&m, false);
+        count_map_init(&m, false, 0);
         for (unsigned round = 0; round < 2; round++) {
                 for (unsigned times = 0; times < 3; times++)
                         for (key[1] = 0; key[1] < COUNT_KEYS_MAX + 10; key[1]++)
-                                assert_null(count_map_add(&m, (const uint8_t *)key, sizeof(key)));
+                                assert_null(count_map_histogram(&m, count_map_add(&m, (const uint8_t *)key, sizeof(key))));
                 assert_int_equal(m.n, COUNT_KEYS_MAX);
                 assert_int_equal(m.n_others, 30);
                 assert_int_equal(m.total, 3 * (COUNT_KEYS_MAX + 10));
@@ -364,9 +384,9 @@ static void test_map_is_bounded_in_bytes(void **state) {
         uint64_t *histogram;
         CountMap m;
 
-        count_map_init(&m, true);
+        count_map_init(&m, true, 0);
         for (key[0] = 0; key[0] < 10; key[0]++) {
-                histogram = count_map_add(&m, (const uint8_t *)key, sizeof(key));
+                histogram = count_map_histogram(&m, count_map_add(&m, (const uint8_t *)key, sizeof(key)));
                 assert_non_null(histogram);
                 assert_int_equal(histogram[3], key[0] > 8);
                 histogram[3]++;
@@ -396,8 +416,56 @@ static void test_buckets(void **state) {
         }
 }
 
+/* Signed and unsigned numbers of one key, and more than 64 bits; what two keys have, that are shown as one, comes together. */
+static void test_functions(void **state) {
+        static const struct {
+                CountFunction function;
+                const char *first, *both;
+        } cases[] = {
+                { COUNT_SUM, "18446744073709551614", "55340232221128654844" },
+                { COUNT_AVG, "9223372036854775807.00", "13835058055282163711.00" },
+                { COUNT_MIN, "-1", "-1" },
+                { COUNT_MAX, "18446744073709551615", "18446744073709551615" },
+        };
+
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                CountNumber a = { .n = 0 }, b = { .n = 0 };
+                CountFunction f = cases[i].function;
+                char *text = count_number_text(&a, f);
+
+                assert_string_equal(text, "-");
+                free(text);
+                count_number_add(&a, f, UINT64_MAX, false);
+                count_number_add(&a, f, UINT64_MAX, true);
+                text = count_number_text(&a, f);
+                assert_string_equal(text, cases[i].first);
+                free(text);
+                assert_true(count_number_compare(&a, &b, f) < 0 && count_number_compare(&b, &a, f) > 0);
+                assert_true(count_number_compare(&a, &a, f) == 0 && count_number_compare(&b, &b, f) == 0);
+                count_number_merge(&a, f, &b);
+                count_number_add(&b, f, UINT64_MAX, false);
+                count_number_add(&b, f, UINT64_MAX, false);
+                assert_true(f == COUNT_MAX || count_number_compare(&b, &a, f) < 0);
+                count_number_merge(&a, f, &b);
+                text = count_number_text(&a, f);
+                assert_string_equal(text, cases[i].both);
+                free(text);
+        }
+        {
+                CountNumber a = { .n = 0 };
+                char *text;
+
+                count_number_add(&a, COUNT_SUM, (uint64_t)INT64_MIN, true);
+                count_number_add(&a, COUNT_SUM, (uint64_t)INT64_MIN, true);
+                text = count_number_text(&a, COUNT_SUM);
+                assert_string_equal(text, "-18446744073709551616");
+                free(text);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_functions),
                 cmocka_unit_test(test_count_table),
                 cmocka_unit_test(test_count_columns),
                 cmocka_unit_test(test_count_terminal),

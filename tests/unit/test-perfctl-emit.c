@@ -56,7 +56,7 @@ static void test_emit(void **state) {
         yes.emitted = &reply;
         play_response(r.daemon, &yes);
         run_end(&r);
-        assert_ran(&r, PERFCTL_OK, "", "");
+        assert_ran(&r, PERFCTL_OK, "external:deploy\t0\n", "");
 }
 
 /* Now is that of the streams' clock. */
@@ -116,11 +116,10 @@ static void test_emit_not_taken(void **state) {
                 play_request_free(play_request(r.daemon));
                 play_response(r.daemon, &yes);
                 run_end(&r);
-                assert_ran(&r, reply.lost ? PERFCTL_FAILED : PERFCTL_OK,
-                           json ? reply.lost ? "{\"taken\":0,\"late\":0,\"lost\":1}\n" : "{\"taken\":0,\"late\":0,\"lost\":0}\n"
-                                : reply.lost ? "" : "not accepted: external:deploy is disabled, `perfctl enable external:deploy` "
-                                                    "enables it\n",
-                           reply.lost ? lost : "");
+                assert_ran(&r, PERFCTL_FAILED,
+                           !json ? "" : reply.lost ? "{\"taken\":0,\"late\":0,\"lost\":1}\n" : "{\"taken\":0,\"late\":0,\"lost\":0}\n",
+                           reply.lost ? lost : "perfctl: emit: not accepted: external:deploy is disabled, `perfctl enable external:deploy` "
+                                               "enables it\n");
         }
 }
 

@@ -6,7 +6,7 @@
 #include "tests/unit/played-stream.h"
 
 /* Subscribed, with the start and `n` items on their way. */
-/* On a terminal it has asked before what runs. */
+/* On a terminal it has asked before what runs, for what it may have to say, and then of the event that it has named. */
 static void watch_begin(Ran *r, size_t n, bool is_terminal) {
         Perfd__V1__EventState event = PERFD__V1__EVENT_STATE__INIT;
         Perfd__V1__EventSpec spec = PERFD__V1__EVENT_SPEC__INIT;
@@ -14,13 +14,14 @@ static void watch_begin(Ran *r, size_t n, bool is_terminal) {
         spec.name = spec.event = (char *)"mine";
         event.id = 7;
         event.spec = &spec;
+        event.enabled = true;
         run_greet(r);
         play_request_free(play_request(r->daemon));
-        if (is_terminal) {
-                play_listed(r, 2, &event);
+        for (uint64_t id = 2; is_terminal && id < 4; id++) {
+                play_listed(r, id, &event);
                 play_request_free(play_request(r->daemon));
         }
-        play_ok(r->daemon, is_terminal ? 3 : 2);
+        play_ok(r->daemon, is_terminal ? 4 : 2);
         play_start(r->daemon);
         play_items(r->daemon, 2, 5000000100, n);
 }
@@ -34,7 +35,7 @@ static void watch_start(Ran *r, const char *const *words, size_t n) {
         "{\"kind\":\"start\",\"clock\":\"monotonic\",\"wall_offset\":-5,\"host\":\"h\",\"kernel\":\"\",\"cpus\":2,"      \
         "\"order\":\"time\",\"queue_bytes\":0}\n"
 #define JSON_ITEM(time)                                                                                                \
-        "{\"kind\":\"sample\",\"time\":" time ",\"event\":\"mine\",\"cpu\":1,\"pid\":10,\"tid\":11,\"comm\":\"a b\","   \
+        "{\"kind\":\"sample\",\"time\":" time ",\"event\":\"mine\",\"kernel_event\":\"group:event\",\"cpu\":1,\"pid\":10,\"tid\":11,\"comm\":\"a b\","   \
         "\"exe\":\"/bin/a\",\"uid\":0,\"cgroup\":\"/pod/x.service\",\"container\":\"0123456789ab\",\"runtime\":\"docker\","    \
         "\"unit\":\"x.service\","   \
         "\"fields\":{\"state\":-1,\"args\":[5,18446744073709551615],\"name\":\"a\\uefff\\\"b\",\"list\":[300,0,65535]," \
@@ -302,7 +303,7 @@ static void test_watch_tells_losses(void **state) {
         await_stop(&r);
         play_end_lost(r.daemon, 7, 1, 0, 3, 107);
         run_end(&r);
-        assert_non_null(strstr(r.message, "1 items, 110 lost: kernel_ring 3, outbox 107; stopped\n"));
+        assert_non_null(strstr(r.message, "1 item, 110 lost: kernel_ring 3, outbox 107; stopped\n"));
         assert_null(strstr(r.message, "DROPPED")); /* JSON has it */
         assert_non_null(strstr(r.text, "\"printed\":1,\"received\":1,\"missed\":107,\"lost\":{\"kernel_ring\":3,\"outbox\":107}"));
         assert_int_equal(r.code, PERFCTL_LOST);
@@ -312,16 +313,44 @@ static void test_watch_tells_losses(void **state) {
         watch_gap(&r, 3, 7); /* behind what was asked for, but not for the ledger */
         play_end_lost(r.daemon, 5, 1, 0, 0, 7);
         run_end(&r);
-        assert_non_null(strstr(r.message, "\n1 items, 7 lost: outbox 7; stopped\n\nEVENT"));
+        assert_non_null(strstr(r.message, "\n1 item, 7 lost: outbox 7; stopped\n\nEVENT"));
         assert_null(strstr(r.message, DROPPED("7")));
         assert_int_equal(r.code, PERFCTL_OK);
 }
 
+/* Into a file: what else goes to stdout, and all that is said stays on stderr. */
+static void test_watch_output(void **state) {
+        char path[96], option[128], text[4096];
+        Ran r;
+
+        (void)snprintf(path, sizeof(path), "%s/out", directory);
+        (void)snprintf(option, sizeof(option), "-o%s", path);
+        for (int i = 0; i < 2; i++) { /* what was in it goes */
+                watch_start(&r, WORDS("watch", "--json", "--count", "1", option), 1);
+                await_stop(&r);
+                play_end(r.daemon, 3, 1, 0);
+                run_end(&r);
+                assert_ran(&r, PERFCTL_OK, "", "");
+        }
+        read_all(open(path, O_RDONLY), text, sizeof(text));
+        assert_int_equal(strncmp(text, JSON_START JSON_ITEM("5000000100"), strlen(JSON_START JSON_ITEM("5000000100"))), 0);
+        assert_null(strstr(text + 2, "\"kind\":\"start\""));
+        assert_int_equal(unlink(path), 0);
+        (void)snprintf(option, sizeof(option), "--output=%s/none/out", directory);
+        run_start(&r, WORDS("watch", option));
+        run_greet(&r);
+        run_end(&r);
+        assert_int_equal(r.code, PERFCTL_FAILED);
+        assert_non_null(strstr(r.message, "perfctl: watch: --output: "));
+        assert_non_null(strstr(r.message, "/none/out: No such file or directory\n"));
+}
+
 /* What no option avoids: the one that there is, is named unless it was given. */
 static void test_watch_unwritten(void **state) {
-        static const char explained[] = "1 items, 3 lost: kernel_unwritten 3; stopped\nkernel_unwritten: the kernel counted these and wrote no "
-                                        "record of them, interrupted by a change of perf events or because it shows nobody what that "
-                                        "process does; no setting of perfd avoids it";
+        static const char explained[] = "1 item, 3 lost: kernel_unwritten 3; stopped\nkernel_unwritten: the kernel counted these and wrote no "
+                                        "record of them, interrupted by a change of perf events, because it shows nobody what that "
+                                        "process does, or because a tracepoint such as sched:sched_wakeup names a process of the "
+                                        "target while another one runs; no setting of perfd avoids it";
         Ran r;
 
         for (int allowed = 0; allowed < 2; allowed++) {
@@ -395,7 +424,7 @@ static void test_watch_reader_gone(void **state) {
                 play_end_lost(r.daemon, 4, 2, 0, lost, 0);
                 run_end(&r);
                 assert_ran(&r, lost ? PERFCTL_LOST : PERFCTL_OK, "",
-                           lost ? "1 items, 1 lost: kernel_ring 1; stopped\n" : "");
+                           lost ? "1 item, 1 lost: kernel_ring 1; stopped\n" : "");
         }
 }
 
@@ -424,6 +453,7 @@ int main(void) {
                 cmocka_unit_test(test_watch_nothing_runs),
                 cmocka_unit_test(test_watch_one_line),
                 cmocka_unit_test(test_watch_tells_losses),
+                cmocka_unit_test(test_watch_output),
                 cmocka_unit_test(test_watch_unwritten),
                 cmocka_unit_test(test_watch_lost_and_cut_off),
                 cmocka_unit_test(test_watch_judges),

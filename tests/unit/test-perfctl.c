@@ -35,13 +35,28 @@ static void test_usage(void **state) {
                 { { "wtach" }, "perfctl: unknown verb 'wtach', did you mean 'watch'?\n" },
                 { { "record" }, "perfctl: unknown verb 'record': the closest one is `perfctl watch`\n" },
                 { { "top" }, "perfctl: unknown verb 'top': the closest one is `perfctl count --live`\n" },
-                { { "watch", "--wehre", "x" }, "perfctl: watch: unknown option '--wehre', did you mean '--where'?\n" },
+                { { "watch", "--wehre", "x" },
+                  "perfctl: watch: unknown option '--wehre', did you mean '--where'?\n`perfctl help watch` shows its options\n" },
                 { { "--jsno", "list" }, "perfctl: unknown option '--jsno', did you mean '--json'?\n" },
-                { { "show" }, "perfctl: show: an argument is missing\nusage: perfctl [--socket PATH] [--json] show EVENT\n" },
+                { { "show" }, "perfctl: show: an argument is missing\nusage: perfctl [--host HOST] [--socket PATH] [--json] show EVENT\n" },
                 { { "show", "a", "b" }, "perfctl: show: unexpected argument 'b'\n" },
                 { { "add", "e", "--name" }, "perfctl: add: option --name requires NAME\n" },
                 { { "add", "e", "-q" }, "perfctl: add: unknown option '-q': write -- before an argument that begins with '-'\n" },
                 { { "stat", "-q" }, "perfctl: stat: unknown option '-q'\n" },
+                { { "stat", "--timeout", "500" }, "perfctl: stat: unknown option '--timeout', of perf stat: here it is --for TIME, as --for 500ms\n" },
+                { { "stat", "--per-thread" }, "perfctl: stat: unknown option '--per-thread', of perf stat: it is not here: `perfctl count "
+                                              "task-clock -F 99 --by tid` samples threads\n" },
+                { { "stat", "-n" }, "perfctl: stat: unknown option '-n', of perf stat: here it is `perfctl stat dummy -- COMMAND`, which "
+                                    "counts nothing\n" },
+                { { "stat", "-D5" }, "perfctl: stat: unknown option '-D', of perf stat: it is not here: with --interval what happens at "
+                                     "first is on lines of its own\n" },
+                { { "stat", "-Ad" }, "perfctl: stat: unknown option '-d', of perf stat: name the events: -e "
+                                     "L1-dcache-loads,L1-dcache-load-misses\n" },
+                { { "stat", "-v" }, "perfctl: stat: unknown option '-v', of perf stat: it is not here: perfctl says all that it has to say\n" },
+                { { "watch", "-n" }, "perfctl: watch: unknown option '-n'\n" },
+                { { "watch", "--timeout=5" }, "perfctl: watch: unknown option '--timeout'\n`perfctl help watch` shows its options\n" },
+                { { "stat", "-jx", "," }, "perfctl: stat: --field-separator is not for --json\n" },
+                { { "-j", "stat", "-x," }, "perfctl: stat: --field-separator is not for --json\n" },
                 { { "stat", "-o" }, "perfctl: stat: option -o requires FILE\n" },
                 { { "stat", "-oa", "-o", "b" }, "perfctl: stat: --output was already given\n" },
                 { { "stat", "-I", "1s" },
@@ -51,7 +66,7 @@ static void test_usage(void **state) {
                 { { "stat", "-r3" }, "perfctl: stat: --repeat is for a command, without an --interval\n" },
                 { { "stat", "-r0", "--", "true" }, "perfctl: stat: --repeat: '0' is not a number above 0\n" },
                 { { "stat", "-r3", "-I9", "--", "true" }, "perfctl: stat: --repeat is for a command, without an --interval\n" },
-                { { "stat", "-a", "--", "true" }, "perfctl: stat: a command is a target of its own: leave out the others\n" },
+                { { "stat", "--for", "0" }, "perfctl: stat: --for: '0' is not a time such as 500ms, 10s, 2m\n" },
                 { { "stat", "-ea,", "b" }, "perfctl: stat: --event: an event is empty\n" },
                 { { "stat", "-x", "" }, "perfctl: stat: --field-separator: the value is empty\n" },
                 { { "stat", "-x,", "--json" }, "perfctl: stat: --field-separator is not for --json\n" },
@@ -175,7 +190,8 @@ static void test_list(void **state) {
         assert_ran(&r, PERFCTL_OK,
                    "a:b\t4\ta:b\tio\tenabled\tpid 5,6\t\t\tclient\t0\t18446744073709551615\t7\tkernel_ring 5, kernel_unwritten 2\tx > 1\t\n",
                    "perfctl: list: kernel_unwritten: the kernel counted these and wrote no record of them, interrupted by a change of perf "
-                   "events or because it shows nobody what that process does; no setting of perfd avoids it\n");
+                   "events, because it shows nobody what that process does, or because a tracepoint such as sched:sched_wakeup names a "
+                   "process of the target while another one runs; no setting of perfd avoids it\n");
         run_start(&r, WORDS("list", "--json"));
         run_greet(&r);
         play_response(r.daemon, &yes);
@@ -185,8 +201,8 @@ static void test_list(void **state) {
                    "\"pids\":[5,6],\"tids\":[],\"cgroups\":[],\"containers\":[],\"units\":[],\"cpus\":\"\","
                    "\"no_inherit\":false,\"filter\":\"x > 1\",\"period\":0,\"frequency\":0,\"callchain\":\"\","
                    "\"include_self\":false,\"args\":\"\",\"maxactive\":0,\"interval\":0,\"fallback\":\"\",\"attr\":[],"
-                   "\"fields\":[],\"fallen_back\":false,\"place\":\"\",\"targets\":0,\"fds\":0,"
-                   "\"delivered\":18446744073709551615,\"lost\":7,\"losses\":{\"kernel_ring\":5,\"kernel_unwritten\":2}}\n",
+                   "\"fields\":[],\"fallen_back\":false,\"place\":\"\",\"targets\":0,\"ended\":0,\"fds\":0,"
+                   "\"delivered\":18446744073709551615,\"lost\":7,\"losses\":{\"kernel_ring\":5,\"kernel_unwritten\":2},\"postponed\":0}\n",
                    "");
 }
 
@@ -201,13 +217,13 @@ static void write_file(const char *path, const char *text) {
 static void test_validate(void **state) {
         Perfd__V1__Response yes = PERFD__V1__RESPONSE__INIT;
         Perfd__V1__ValidateReply reply = PERFD__V1__VALIDATE_REPLY__INIT;
-        Perfd__V1__ConfigMistake mistake = PERFD__V1__CONFIG_MISTAKE__INIT, *mistakes[] = { &mistake };
-        Perfd__V1__ConfigMistake warning = PERFD__V1__CONFIG_MISTAKE__INIT, note = PERFD__V1__CONFIG_MISTAKE__INIT;
-        Perfd__V1__ConfigMistake *warnings[] = { &warning, &note };
+        Perfd__V1__ConfigDiagnostic error = PERFD__V1__CONFIG_DIAGNOSTIC__INIT, *errors[] = { &error };
+        Perfd__V1__ConfigDiagnostic warning = PERFD__V1__CONFIG_DIAGNOSTIC__INIT, note = PERFD__V1__CONFIG_DIAGNOSTIC__INIT;
+        Perfd__V1__ConfigDiagnostic *warnings[] = { &warning, &note };
         char path[80], drop_in[100], other[100], expected[600], folder[80];
         const struct {
                 const char *option;
-                size_t n_mistakes;
+                size_t n_errors;
                 uint32_t n_files; /* that the daemon says */
                 int status;
                 const char *lines; /* of what the daemon says, in order */
@@ -228,12 +244,18 @@ static void test_validate(void **state) {
         write_file(path, "version: 2\n");
         write_file(drop_in, "groups: {}\n");
         write_file(other, "");
-        mistake = (Perfd__V1__ConfigMistake){ .base = mistake.base, .path = path, .line = 1, .column = 10,
+        error = (Perfd__V1__ConfigDiagnostic){ .base = error.base, .path = path, .line = 1, .column = 10,
                                               .text = (char *)"expected 1", .reason = (char *)"" };
-        warning = (Perfd__V1__ConfigMistake){ .base = mistake.base, .path = path, .text = (char *)"it is odd", .reason = (char *)"" };
-        note = (Perfd__V1__ConfigMistake){ .base = mistake.base, .path = drop_in, .line = 2, .column = 3, .text = (char *)"not here",
-                                           .reason = (char *)"unknown-event" };
-        reply.mistakes = mistakes;
+        warning = (Perfd__V1__ConfigDiagnostic){
+                .base = error.base, .path = path, .text = (char *)"it is odd", .reason = (char *)""
+        };
+        note = (Perfd__V1__ConfigDiagnostic){ .base = error.base,
+                                              .path = drop_in,
+                                              .line = 2,
+                                              .column = 3,
+                                              .text = (char *)"not here",
+                                              .reason = (char *)"unknown-event" };
+        reply.errors = errors;
         reply.warnings = warnings;
         reply.n_warnings = 2;
         yes.id = 2;
@@ -245,7 +267,7 @@ static void test_validate(void **state) {
                 int n = 0;
                 Ran r;
 
-                reply.n_mistakes = rows[i].n_mistakes;
+                reply.n_errors = rows[i].n_errors;
                 reply.n_files = rows[i].n_files;
                 run_start(&r, rows[i].option ? WORDS("validate", rows[i].option, path) : WORDS("validate", path));
                 run_greet(&r);
@@ -323,7 +345,7 @@ static void test_complete(void **state) {
         assert_ran(&r, PERFCTL_OK, "remove\nreload\n", "");
         run_start(&r, WORDS("complete", "watch", "x", "--o"));
         run_end(&r);
-        assert_ran(&r, PERFCTL_OK, "--order\n--overflow\n", "");
+        assert_ran(&r, PERFCTL_OK, "--order\n--output\n--overflow\n", "");
         run_start(&r, WORDS("complete", "watch", "--overflow", "d"));
         run_end(&r);
         assert_ran(&r, PERFCTL_OK, "drop-oldest\ndrop-newest\ndisconnect\n", "");

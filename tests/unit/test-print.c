@@ -229,10 +229,48 @@ static void test_bounds(void **state) {
         }
 }
 
+/* What was shown of a number is kept: each number has its own, whatever came between, and with another field in it none is kept. */
+static void test_again(void **state) {
+        static const char *const prints[] = {
+                "\"flags=%s\", __print_flags(REC->flags & ((1 | 2) << 1 << 1 | (8 >> 1) - 1), \"|\", { 1, \"A\" }, { 2, \"B\" }, { 4, \"C\" })",
+                "\"flags=%s\", REC->n > 0 ? __print_flags(REC->flags & 7, \"|\", { 1, \"A\" }, { 2, \"B\" }, { 4, \"C\" }) : \"none\"",
+        };
+
+        for (size_t which = 0; which < 2; which++) {
+                Rig rig;
+
+                fill(&rig);
+                assert_true(rig_init(&rig, prints[which]));
+                for (uint64_t round = 0; round < 200; round++) {
+                        const uint64_t number = round * 7 % 40, shown = number & (which == 0 ? 0xf : 7);
+                        const char *separator = "";
+                        char text[32], expected[32] = "";
+
+                        rig.numbers[1] = round % 3;
+                        rig.numbers[2] = number;
+                        for (int bit = 0; bit < 3; bit++)
+                                if (shown & 1u << bit) {
+                                        (void)snprintf(expected + strlen(expected), 4, "%s%c", separator, 'A' + bit);
+                                        separator = "|";
+                                }
+                        if (shown & 8)
+                                (void)snprintf(expected + strlen(expected), 8, "%s0x8", separator);
+                        if (which == 1 && round % 3 == 0)
+                                strcpy(expected, "none");
+                        if (!*expected) /* nothing is shown as a number */
+                                (void)snprintf(expected, sizeof(expected), number == 1 ? "ONE" : "%u", (unsigned)number);
+                        (void)perfd_item_render(&rig.item, 2, NULL, text, sizeof(text));
+                        assert_string_equal(text, expected);
+                }
+                rig_deinit(&rig);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_numbers), cmocka_unit_test(test_names), cmocka_unit_test(test_pointers),
                 cmocka_unit_test(test_addresses), cmocka_unit_test(test_fallback), cmocka_unit_test(test_bounds),
+                cmocka_unit_test(test_again),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,7 @@ static int setup(void **state) {
         r->plan = filter_plan_new();
         sample_init(&r->bytes);
         r->record = sample_record(&r->bytes);
-        r->process = (Process){ .pid = 1000, .uid = 33, .has_origin = true, .executable = take(r, "/usr/sbin/nginx"),
+        r->process = (Process){ .pid = 1000, .uid = 33, .has_uid = true, .executable = take(r, "/usr/sbin/nginx"),
                                 .cgroup = take(r, "/system.slice/nginx.service/docker-" ID ".scope") };
         *state = r;
         return 0;
@@ -56,8 +56,50 @@ static int teardown(void **state) {
         return 0;
 }
 
+static ProcessCondition *condition_new(const char *expression) {
+        _cleanup_(filter_freep) Filter *f = NULL;
+        ProcessCondition *ret;
+        Explanation e = EXPLANATION_NULL;
+
+        assert_int_equal(filter_parse(expression, &f, &e), 0);
+        filter_ask_for_comm(f);
+        assert_int_equal(process_condition_new(f, &ret, &e), 0);
+        return ret;
+}
+
+/* Of one condition that is asked of many samples: what it remembers of a name, and of answers, is not taken for that of others. */
+static void test_many_samples(void **state) {
+        static const char *const names[] = { "a", "ab", "abcdefgh", "abcdefghi", "abcdefghij", "b", "", "abcdefghijklmno" };
+        static const char *const expressions[] = {
+                "(comm == \"a*\" && u8 == 200 || comm ~ \"*h?\" && u8 == 7) && uid == 33",
+                "comm != \"ab\" && !(comm == \"abcdefghi\") || uid == 44", "comm == \"abcdefghij\"",
+        };
+        Rig *r = *state;
+        ProcessCondition *kept[ARRAY_SIZE(expressions)];
+        uint32_t random = 1;
+
+        for (size_t i = 0; i < ARRAY_SIZE(expressions); i++)
+                kept[i] = condition_new(expressions[i]);
+        for (unsigned n = 0; n < 3000; n++) {
+                const size_t i = n % ARRAY_SIZE(expressions);
+                _cleanup_(process_condition_freep) ProcessCondition *fresh = condition_new(expressions[i]);
+                Process process = r->process;
+                Task task = { .process = &process };
+                ConditionWord word = { .number = 1 };
+
+                random = random * 1664525U + 1013904223U;
+                (void)snprintf(task.comm, sizeof(task.comm), "%s", names[random >> 29]);
+                process.uid = random >> 28 & 1 ? 33 : 44;
+                if (i == 0) /* 1 and 3 are what a reader knows */
+                        word = (ConditionWord){ .number = 1, .known = 0x0a, .holds = random >> 20 & 0x0a };
+                assert_int_equal(process_condition_holds(kept[i], &word, &task), process_condition_holds(fresh, &word, &task));
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(expressions); i++)
+                process_condition_free(kept[i]);
+}
+
 /* What comes of it for this process. No event of the plan has a field that is called as what is asked. */
-static bool holds_for(Rig *r, const char *expression, const Process *process) {
+static bool holds_for_task(Rig *r, const char *expression, const Task *task) {
         _cleanup_(process_condition_freep) ProcessCondition *c = NULL;
         _cleanup_(match_program_unrefp) MatchProgram *p = NULL;
         _cleanup_(filter_freep) Filter *f = NULL;
@@ -65,16 +107,25 @@ static bool holds_for(Rig *r, const char *expression, const Process *process) {
         ConditionWord word;
         bool holds;
 
-        if (filter_parse(expression, &f, &e) != 0 || filter_compile(f, r->plan, &p, &e) != 0 || process_condition_new(f, &c, &e) != 0)
+        if (filter_parse(expression, &f, &e) != 0)
+                fail_msg("%s: %s", expression, e.text);
+        filter_ask_for_comm(f);
+        if (filter_compile(f, r->plan, NULL, &p, &e) != 0 || process_condition_new(f, &c, &e) != 0)
                 fail_msg("%s: %s", expression, e.text);
         assert_true(match_is_partial(p) && filter_asks_process(f));
         word = match_run_parts(p, &r->record, 4711);
         assert_int_equal(word.number, 4711);
-        holds = process_condition_holds(c, &word, process);
-        assert_int_equal(process_condition_holds(c, &word, process), holds); /* from what it remembers */
+        holds = process_condition_holds(c, &word, task);
+        assert_int_equal(process_condition_holds(c, &word, task), holds); /* from what it remembers */
         if (holds && !match_ask(p, &r->record))
                 fail_msg("a reader would not give on what matches: %s", expression);
         return holds;
+}
+
+static bool holds_for(Rig *r, const char *expression, const Process *process) {
+        const Task task = { .process = (Process *)process, .comm = "nginx" };
+
+        return holds_for_task(r, expression, process ? &task : NULL);
 }
 
 static void test_comparisons(void **state) {
@@ -102,7 +153,7 @@ static void test_comparisons(void **state) {
                 { "container != \"3dcb1a9f0e4c\"", false, false },
                 { "container == \"3dcb1a9f0e4\"", false, false },
                 { "container == \"\"", false, false },
-                { "u8 == 200 && (uid == 0 || comm == \"nginx\")", true, true },
+                { "u8 == 200 && (uid == 0 || prev_comm == \"postgres\")", true, true },
                 { "u8 == 201 || uid == 33", true, false },
                 { "!(u8 == 201 || uid == 33)", false, true },
         };
@@ -128,6 +179,96 @@ static void test_no_container(void **state) {
         text_table_give(&r->texts, host.cgroup);
 }
 
+typedef struct Written {
+        char text[FILTER_MAX_TEXT];
+        size_t length;
+        unsigned n_leaves, seed;
+} Written;
+
+static void put(Written *w, const char *text) {
+        w->length += (size_t)snprintf(w->text + w->length, sizeof(w->text) - w->length, "%s", text);
+}
+
+/*
+ * The thread's name: a reader's own (here "nginx") is not asked, unless it is sure of it; then the dispatcher's is not. One that is
+ * not known is empty.
+ */
+static void test_comm(void **state) {
+        static const struct {
+                const char *expression;
+                bool of_reader, of_dispatcher, of_unknown;
+        } rows[] = {
+                { "comm == \"nginx\"", true, false, false },
+                { "\"ngi*\" != sample.comm", false, true, true },
+                { "!(comm == \"sh\")", true, false, true },
+                { "u8 == 201 && comm == \"sh\"", false, false, false },
+                { "u8 == 200 && comm == \"sh\"", false, true, false },
+                { "comm == \"a\" || comm ~ \"s?\" || uid == 34", false, true, false },
+                { "comm ~ \"*\" && comm != \"sh\" && !(comm == \"a\" || comm == \"b\")", true, false, true },
+                { "comm == \"nginx\" && uid == 33", true, false, false },
+                { "comm == \"sh\" || sample.comm == \"sh\"", false, true, false },
+                { "comm == \"sh\" && pid", false, true, false },
+                { "comm != prev_comm && comm == \"sh\"", false, true, false },
+        };
+        Rig *r = *state;
+        const Task sh = { .process = &r->process, .comm = "sh" };
+        const Task unknown = { .process = &r->process };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                r->record.is_comm_sure = true;
+                if (holds_for_task(r, rows[i].expression, &sh) != rows[i].of_reader)
+                        fail_msg("wrong of a reader that knows: %s", rows[i].expression);
+                r->record.is_comm_sure = false;
+                if (holds_for_task(r, rows[i].expression, &sh) != rows[i].of_dispatcher)
+                        fail_msg("wrong of the dispatcher: %s", rows[i].expression);
+                if (holds_for_task(r, rows[i].expression, &unknown) != rows[i].of_unknown)
+                        fail_msg("wrong of one without a name: %s", rows[i].expression);
+        }
+}
+
+/* Which readers still ask for names, and which samples they keep to themselves. */
+static void test_who_asks_comm(void **state) {
+        static const struct {
+                const char *expression;
+                bool by_time, needs_comm, goes_on;
+        } rows[] = {
+                { "comm == \"sh\"", false, true, false },
+                { "comm == \"sh\"", true, false, true },
+                { "comm == \"sh\" && u8 == 201", true, false, false },
+                { "comm == prev_comm", true, true, false },
+                { "prev_comm == \"sh\"", true, false, false },
+        };
+        Rig *r = *state;
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                _cleanup_(match_program_unrefp) MatchProgram *p = NULL;
+                _cleanup_(filter_freep) Filter *f = NULL;
+
+                assert_int_equal(filter_parse(rows[i].expression, &f, NULL), 0);
+                if (rows[i].by_time)
+                        filter_ask_for_comm(f);
+                assert_int_equal(filter_compile(f, r->plan, NULL, &p, NULL), 0);
+                if (match_needs_comm(p) != rows[i].needs_comm || match_ask(p, &r->record) != rows[i].goes_on ||
+                    filter_asks_process(f) != (rows[i].goes_on || i == 2))
+                        fail_msg("wrong: %s", rows[i].expression);
+        }
+}
+
+/* As many as an expression can have, and as deep: one part, and 128 answers at once. */
+static void test_many_names(void **state) {
+        const Task last = { .comm = "n127" }, none = { .comm = "n128" };
+        Written w = { .length = 0 };
+        Rig *r = *state;
+
+        for (int i = 0; i < 128; i++)
+                w.length += (size_t)snprintf(w.text + w.length, sizeof(w.text) - w.length,
+                                             i == 127 ? "comm == \"n%d\"" : i % 2 ? "comm ~ \"n*\" && (" : "comm == \"n%d\" || ", i);
+        for (int i = 0; i < 63; i++)
+                put(&w, ")");
+        assert_true(holds_for_task(r, w.text, &last));
+        assert_false(holds_for_task(r, w.text, &none));
+}
+
 /* ---- generated --------------------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -137,18 +278,8 @@ static const struct {
         { "u8 == 200", true, true },  { "s8 > 0", false, false },         { "prev_comm ~ \"post*\"", true, true },
         { "pid", true, true },        { "list[7] == 1", false, false },   { "uid == 33", true, false },
         { "uid > 33", false, false }, { "exe ~ \"*nginx\"", true, false }, { "exe != \"*nginx\"", false, false },
-        { "unit == \"x\"", false, false },
+        { "unit == \"x\"", false, false }, { "comm == \"nginx\"", true, false },  { "comm != \"nginx\"", false, true },
 };
-
-typedef struct Written {
-        char text[2048];
-        size_t length;
-        unsigned n_leaves, seed;
-} Written;
-
-static void put(Written *w, const char *text) {
-        w->length += (size_t)snprintf(w->text + w->length, sizeof(w->text) - w->length, "%s", text);
-}
 
 /* Bit 0: what it is for the process; bit 1: what it is for one that is not known. */
 static unsigned write_node(Written *w, unsigned depth) {
@@ -183,7 +314,8 @@ static void test_generated(void **state) {
 
                 w.length = w.n_leaves = 0;
                 expected = write_node(&w, 5);
-                asks = strstr(w.text, "uid") || strstr(w.text, "exe") || strstr(w.text, "unit");
+                asks = strstr(w.text, "uid") || strstr(w.text, "exe") || strstr(w.text, "unit") || strstr(w.text, " comm ") ||
+                       strstr(w.text, "(comm ");
                 if (!asks || w.n_leaves > CONDITION_PARTS)
                         continue;
                 if (holds_for(r, w.text, &r->process) != (expected & 1) || holds_for(r, w.text, NULL) != expected >> 1)
@@ -210,14 +342,14 @@ static void test_own_field(void **state) {
                             .count = 1 };
         plan->min_size = sizeof(raw);
         assert_int_equal(filter_parse("uid == 5 && sample.uid == 33", &f, NULL), 0);
-        assert_int_equal(filter_compile(f, plan, &p, NULL), 0);
+        assert_int_equal(filter_compile(f, plan, NULL, &p, NULL), 0);
         assert_int_equal(process_condition_new(f, &c, NULL), 0);
         word = match_run_parts(p, &record, 0);
         assert_int_equal(word.known, 1);
         assert_int_equal(word.holds, 1);
-        assert_true(process_condition_holds(c, &word, &r->process));
+        assert_true(process_condition_holds(c, &word, &(Task){ .process = &r->process }));
         word.holds = 0;
-        assert_false(process_condition_holds(c, &word, &r->process));
+        assert_false(process_condition_holds(c, &word, &(Task){ .process = &r->process }));
 }
 
 static void test_mistakes(void **state) {
@@ -230,7 +362,7 @@ static void test_mistakes(void **state) {
                 { "uid == u32", 1, "only be compared with a number" }, { "uid & 1 == 0", 1, "only be compared with a number" },
                 { "exe == comm", 1, "only be compared with a text in quotes" }, { "comm == exe", 9, "only be compared with a text in quotes" },
                 { "exe == 5", 8, "put a text into quotes" },  { "exe < prev_comm", 5, "not with <" },
-                { "uid ~ \"3*\"", 1, "~ compares texts" },       { "uid == \"root\"", 8, "found a text where a number" },
+                { "uid ~ \"3*\"", 1, "~ compares texts" },       { "uid == \"root\"", 8, "found a text where a number is needed: `id -u NAME` prints that of a user" },
                 { "exe[1] == \"a\"", 1, "is not an array" },         { "exe", 1, "is a text: compare it" },
         };
         Rig *r = *state;
@@ -242,7 +374,7 @@ static void test_mistakes(void **state) {
 
                 if (filter_parse(rows[i].expression, &f, &e) != 0)
                         fail_msg("%s: %s", rows[i].expression, e.text);
-                assert_int_equal(filter_compile(f, r->plan, &p, &e), REFUSED_INVALID);
+                assert_int_equal(filter_compile(f, r->plan, NULL, &p, &e), REFUSED_INVALID);
                 if (!strstr(e.text, rows[i].text) || e.position != rows[i].position)
                         fail_msg("%s: %u: %s", rows[i].expression, e.position, e.text);
         }
@@ -259,7 +391,7 @@ static void test_too_many_parts(void **state) {
         for (int i = 0; i <= CONDITION_PARTS; i++)
                 put(&w, i == 0 ? "uid == 1" : " || uid == 1");
         assert_int_equal(filter_parse(w.text, &f, NULL), 0);
-        assert_int_equal(filter_compile(f, r->plan, &p, &e), REFUSED_INVALID);
+        assert_int_equal(filter_compile(f, r->plan, NULL, &p, &e), REFUSED_INVALID);
         assert_non_null(strstr(e.text, "at most 32 parts"));
         assert_int_equal(process_condition_new(f, &c, &e), REFUSED_INVALID);
         assert_string_equal(e.reason, "bad-expression");
@@ -331,7 +463,11 @@ static void test_words(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_comparisons, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_many_samples, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_no_container, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_comm, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_who_asks_comm, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_many_names, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_generated, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_own_field, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_mistakes, setup, teardown),

@@ -210,7 +210,7 @@ static void test_event_stops_in_the_end(void **state) {
         assert_false(c->standby_unsure || c->is_inexact);
         check_kept(c, 7 - 10ULL, 55 - 115ULL);
         assert_int_equal(counter_get(&c->delivered) + counter_get(&c->filtered), 0); /* read with the counters of before */
-        assert_int_equal(counter_get(&rig_counters(&w.rig, RIG_NUMBERS)->doubled), 15);
+        assert_int_equal(counter_get(&rig_counters(&w.rig, RIG_NUMBERS)->duplicates), 15);
         world_deinit();
 }
 
@@ -258,7 +258,7 @@ static void test_exact_to_sampling(void **state) {
         c->closed_standby_expected = w.value[0];
         c->closed_standby_lost = w.lost[0];
         counter_add(&c->closed_expected, w.value[0]);
-        c->cut = (EventCut){ .expected = w.lost[1], .sampled = 1 + 5, .doubled = 1 + 10, .doubled_sampled = 1 };
+        c->cut = (EventCut){ .expected = w.lost[1], .sampled = 1 + 5, .duplicates = 1 + 10, .duplicates_sampled = 1 };
         assert_int_equal(counters_duplicates(c), 13 + 1 + 1);
         assert_int_equal(counters_expected(c) - counters_duplicates(c), 100 + 5);
         world_deinit();

@@ -169,14 +169,14 @@ static void test_dismissed(void **state) {
 }
 
 /* What is asked of a reader that stays away is done by the backup; also to stop, which ends it. */
-static void test_mails(void **state) {
-        ReaderCommand *mail = calloc(1, sizeof(*mail));
+static void test_commands(void **state) {
+        ReaderCommand *command = calloc(1, sizeof(*command));
         Batch *b;
 
         set_up();
-        assert_non_null(mail);
-        *mail = (ReaderCommand){ .kind = READER_STOP, .sequence = 1 };
-        reader_post(&rig.reader, mail);
+        assert_non_null(command);
+        *command = (ReaderCommand){ .kind = READER_STOP, .sequence = 1 };
+        reader_post(&rig.reader, command);
         fail_over();
         wait_until(has_acknowledged);
         wait_until(has_batch);
@@ -211,7 +211,7 @@ static void test_overdue(void **state) {
         start_monitor(&m);
         put(10);
         owner_lock_acquire(&rig.reader.lock);
-        reader_watch(&rig.reader, clock_now(CLOCK_MONOTONIC));
+        reader_watch(&rig.reader, clock_now(CLOCK_MONOTONIC), true);
         owner_lock_leave(&rig.reader.lock);
         check_read(10);
         assert_true(has_failed_over());
@@ -242,7 +242,7 @@ static void test_in_time(void **state) {
         owner_lock_acquire(&rig.reader.lock);
         (void)mailbox_take_asks(&rig.reader.mailbox);
         mailbox_set_overdue(rig.reader.overdue_fd, 1); /* at once */
-        reader_watch(&rig.reader, UINT64_MAX);
+        reader_watch(&rig.reader, UINT64_MAX, true);
         owner_lock_leave(&rig.reader.lock);
         do
                 assert_int_equal(timerfd_gettime(rig.reader.overdue_fd, &left), 0);
@@ -280,7 +280,7 @@ int main(void) {
                 cmocka_unit_test(test_guard_at_home),
                 cmocka_unit_test(test_backup),
                 cmocka_unit_test(test_dismissed),
-                cmocka_unit_test(test_mails),
+                cmocka_unit_test(test_commands),
                 cmocka_unit_test(test_overdue),
                 cmocka_unit_test(test_asked),
                 cmocka_unit_test(test_in_time),

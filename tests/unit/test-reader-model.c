@@ -77,7 +77,7 @@ static bool model_put(Model *m, Rig *rig) {
         case 0:
                 if (!rig_put_number(rig, 2, who, value, 0))
                         return false;
-                m->counts[RIG_NUMBERS].doubled++;
+                m->counts[RIG_NUMBERS].duplicates++;
                 break;
         case 1:
                 who.pid = value & 1 ? RIG_OWN_PID : who.pid;

@@ -91,7 +91,7 @@ static void world_init(nsec_t guard, size_t n_batches) {
 }
 
 static const EventCut *cut(void) {
-        assert_int_equal(reader_cut(&w.rig.reader), 0);
+        assert_int_equal(reader_cut(&w.rig.reader, NULL), 0);
         return &rig_counters(&w.rig, RIG_NUMBERS)->cut;
 }
 
@@ -253,14 +253,11 @@ static void group_init(nsec_t guard, unsigned busy_reads) {
 }
 
 /* What the members have; all 0: nothing was read. */
-static void read_group(uint64_t *ret_values) {
+static void take_group(uint64_t *ret_values) {
         Reader *r = &w.rig.reader;
-        nsec_t next;
         Batch *b;
 
         memset(ret_values, 0, MEMBERS * sizeof(*ret_values));
-        assert_int_equal(reader_read_intervals(r, &next), 0);
-        assert_int_equal(next, w.now / NSEC_PER_MSEC * NSEC_PER_MSEC + NSEC_PER_MSEC);
         assert_int_equal(reader_push_batch(r), 0);
         b = queue_pop(&r->full);
         assert_in_range(b->n_entries, 0, 1);
@@ -275,6 +272,14 @@ static void read_group(uint64_t *ret_values) {
         }
         batch_free(b);
         rig_deinit(&w.rig);
+}
+
+static void read_group(uint64_t *ret_values) {
+        nsec_t next;
+
+        assert_int_equal(reader_read_intervals(&w.rig.reader, &next), 0);
+        assert_int_equal(next, w.now / NSEC_PER_MSEC * NSEC_PER_MSEC + NSEC_PER_MSEC);
+        take_group(ret_values);
 }
 
 static void check_group(unsigned n_reads, uint64_t value) {
@@ -316,9 +321,32 @@ static void test_group_never_stops(void **state) {
         }
 }
 
+/* Its last counts are read when a snapshot comes in which it is not read any more: not if it still is, nor if it is not there. */
+static void test_group_is_disabled(void **state) {
+        uint64_t values[MEMBERS];
+
+        for (int i = 0; i < 3; i++) {
+                Snapshot *next;
+
+                group_init(0, 0);
+                next = rig_snapshot_new(&w.rig, 2);
+                if (i == 1)
+                        next->events[RIG_NUMBERS].interval = NSEC_PER_SEC;
+                if (i == 2)
+                        w.rig.reader.snapshot->cpus[0].streams[0].id = UINT64_MAX;
+                assert_int_equal(reader_need_batch(&w.rig.reader), 0);
+                assert_int_equal(reader_read_disabled(&w.rig.reader, next), 0);
+                snapshot_unref(next);
+                take_group(values);
+                for (size_t k = 0; k < MEMBERS; k++)
+                        assert_int_equal(values[k], i == 0 ? 107 : 0);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_group_is_read_at_one_moment),
+                cmocka_unit_test(test_group_is_disabled),
                 cmocka_unit_test(test_group_never_stops),
                 cmocka_unit_test(test_cut_at_one_place),
                 cmocka_unit_test(test_cut_of_a_quiet_cpu),

@@ -13,7 +13,7 @@
 
 typedef struct Expected {
         size_t n, n_seen;
-        uint64_t delivered, filtered, undecodable, doubled, others;
+        uint64_t delivered, filtered, undecodable, duplicates, others;
         size_t lengths[ITEMS];
         nsec_t times[ITEMS];
         uint32_t tids[ITEMS];
@@ -47,7 +47,7 @@ static void expect(Expected *x, Rig *rig, const Shape *shape, size_t event, cons
 
         x->others += event != RUN;
         if (event == MUTED) {
-                x->doubled++;
+                x->duplicates++;
                 return;
         }
         if (record_decode(&rig->plain, bytes, length, &record) != 0 || record.raw_size < e->event->plan->min_size) {
@@ -137,7 +137,7 @@ static void drain(Expected *x, Rig *rig) {
 
 static void play(Expected *x, const Shape *shape) {
         const Counter *lost;
-        uint64_t delivered = 0, filtered = 0, undecodable = 0, doubled = 0;
+        uint64_t delivered = 0, filtered = 0, undecodable = 0, duplicates = 0;
         uint32_t raw_size;
         Rig rig;
 
@@ -158,14 +158,14 @@ static void play(Expected *x, const Shape *shape) {
         for (size_t i = 0; i < N_EVENTS; i++) {
                 delivered += counter_get(&rig_counters(&rig, i)->delivered);
                 filtered += counter_get(&rig_counters(&rig, i)->filtered);
-                doubled += counter_get(&rig_counters(&rig, i)->doubled);
+                duplicates += counter_get(&rig_counters(&rig, i)->duplicates);
                 lost = rig_counters(&rig, i)->lost;
                 undecodable += counter_get(&lost[LOSS_UNDECODABLE]);
         }
         assert_int_equal(delivered, x->delivered);
         assert_int_equal(filtered, x->filtered);
         assert_int_equal(undecodable, x->undecodable);
-        assert_int_equal(doubled, x->doubled);
+        assert_int_equal(duplicates, x->duplicates);
         assert_int_equal(counter_get(&rig.reader.counters.records), RECORDS);
         assert_int_equal(counter_get(&rig.reader.counters.samples), RECORDS);
         assert_true(x->others > 0 && x->undecodable > 0);

@@ -39,8 +39,8 @@ static void test_starved(void **state) {
 }
 
 /* Whoever has written to the reader does not wait until a dispatcher that is too slow has caught up. */
-static void test_starved_with_mail(void **state) {
-        ReaderCommand *mail = calloc(1, sizeof(*mail));
+static void test_starved_with_command(void **state) {
+        ReaderCommand *command = calloc(1, sizeof(*command));
         uint64_t n = 0, arrived = 0;
         Reader *r;
         Batch *b;
@@ -51,15 +51,15 @@ static void test_starved_with_mail(void **state) {
         while (rig_put_number(&rig, 1, WHO(7, 0, n + 1), 2 * n, 8 * (n % 7)))
                 n++;
         assert_int_equal(reader_drain(r), READER_E_STARVED);
-        assert_non_null(mail);
-        reader_post(r, mail);
+        assert_non_null(command);
+        reader_post(r, command);
         assert_int_equal(reader_drain(r), 0);
         assert_int_equal(rig.page->data_tail, rig.page->data_head);
         assert_int_equal(reader_push_batch(r), 0);
         assert_true(r->n_more > 2 && r->n_more < READER_MORE_BATCHES);
 
-        assert_ptr_equal(mailbox_pop(&r->mailbox), mail);
-        free(mail);
+        assert_ptr_equal(mailbox_pop(&r->mailbox), command);
+        free(command);
         while ((b = queue_pop(&r->full))) {
                 check_batch(b);
                 arrived += b->n_entries;
@@ -81,17 +81,17 @@ static uint64_t fill(Rig *rig, uint64_t n) {
 }
 
 static void post(Reader *r) {
-        ReaderCommand *mail = calloc(1, sizeof(*mail));
+        ReaderCommand *command = calloc(1, sizeof(*command));
 
-        assert_non_null(mail);
-        reader_post(r, mail);
+        assert_non_null(command);
+        reader_post(r, command);
 }
 
-static void forget_mail(Reader *r) {
-        ReaderCommand *mail = mailbox_pop(&r->mailbox);
+static void forget_command(Reader *r) {
+        ReaderCommand *command = mailbox_pop(&r->mailbox);
 
-        assert_non_null(mail);
-        free(mail);
+        assert_non_null(command);
+        free(command);
 }
 
 static uint64_t give_back_one(Reader *r) {
@@ -106,37 +106,37 @@ static uint64_t give_back_one(Reader *r) {
 }
 
 /*
- * More mails than batches come back for, and whatever room there is in the ring is used at once: the reader gets to its end
+ * More commands than batches come back for, and whatever room there is in the ring is used at once: the reader gets to its end
  * all the same, with as many batches as a full ring takes.
  */
-static void test_mails_without_end(void **state) {
+static void test_commands_without_end(void **state) {
         uint64_t n = 0, arrived = 0, held;
-        unsigned n_back = 0, n_mails = 0;
+        unsigned n_back = 0, n_commands = 0;
         Reader *r;
         Rig rig;
         int error;
 
         rig_init(&rig, 1024 * 1024, 2);
         r = &rig.reader;
-        for (error = 0; error == 0; n_mails += error == 0) {
+        for (error = 0; error == 0; n_commands += error == 0) {
                 n = fill(&rig, n);
-                if (n_mails > 0)
-                        forget_mail(r);
+                if (n_commands > 0)
+                        forget_command(r);
                 post(r);
                 error = reader_drain(r);
         }
         assert_int_equal(error, READER_E_STARVED);
-        assert_true(n_mails > 1 && r->n_more == READER_MORE_BATCHES);
+        assert_true(n_commands > 1 && r->n_more == READER_MORE_BATCHES);
         held = rig.page->data_tail;
         do {
-                assert_true(n_back++ < READER_MORE_BATCHES / n_mails + 2);
+                assert_true(n_back++ < READER_MORE_BATCHES / n_commands + 2);
                 arrived += give_back_one(r);
                 n = fill(&rig, n);
                 error = reader_drain(r);
                 assert_true(error == 0 || rig.page->data_tail == held);
         } while (error != 0);
         assert_int_equal(rig.page->data_tail, rig.page->data_head);
-        forget_mail(r);
+        forget_command(r);
 
         /* and then it is as before */
         n = fill(&rig, n);
@@ -155,8 +155,8 @@ static void test_mails_without_end(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_starved),
-                cmocka_unit_test(test_starved_with_mail),
-                cmocka_unit_test(test_mails_without_end),
+                cmocka_unit_test(test_starved_with_command),
+                cmocka_unit_test(test_commands_without_end),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

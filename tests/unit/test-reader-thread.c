@@ -1,5 +1,5 @@
 /*
- * A reader's thread and the little that it exchanges with others: asks, batches, mails. What is asked is answered, also
+ * A reader's thread and the little that it exchanges with others: asks, batches, commands. What is asked is answered, also
  * when it was asked while there was no batch to answer with; every wait here is for something that has to come.
  */
 #include <poll.h>
@@ -74,11 +74,11 @@ static void wait_starving(Rig *rig) {
 }
 
 static void post(Rig *rig, ReaderCommandKind kind, uint64_t sequence, Snapshot *snapshot) {
-        ReaderCommand *mail = calloc(1, sizeof(*mail));
+        ReaderCommand *command = calloc(1, sizeof(*command));
 
-        assert_non_null(mail);
-        *mail = (ReaderCommand){ .kind = kind, .sequence = sequence, .snapshot = snapshot };
-        reader_post(&rig->reader, mail);
+        assert_non_null(command);
+        *command = (ReaderCommand){ .kind = kind, .sequence = sequence, .snapshot = snapshot };
+        reader_post(&rig->reader, command);
 }
 
 static void wait_acknowledged(Rig *rig, uint64_t sequence) {
@@ -216,7 +216,7 @@ static void test_stop(void **state) {
         rig_deinit(&rig);
 }
 
-/* Half-made ones, and one whose thread ended in the middle of a mail. */
+/* Half-made ones, and one whose thread ended in the middle of a command. */
 static void test_deinit(void **state) {
         Reader nothing = { .carrier_fd = -1, .mailbox = MAILBOX_NULL };
         Rig rig;
@@ -224,7 +224,7 @@ static void test_deinit(void **state) {
         reader_deinit(&nothing);
         rig_init(&rig, 64 * 1024, 2);
         post(&rig, READER_SET_SNAPSHOT, 1, rig_snapshot_new(&rig, 2));
-        rig.reader.mail = mailbox_pop(&rig.reader.mailbox);
+        rig.reader.command = mailbox_pop(&rig.reader.mailbox);
         post(&rig, READER_SET_SNAPSHOT, 2, rig_snapshot_new(&rig, 3));
         rig_put_number(&rig, 1, WHO(7, 0, 1), 2, 0);
         assert_int_equal(reader_drain(&rig.reader), 0); /* a batch that is begun */

@@ -2,7 +2,6 @@
  * A reader without its thread, record by record: what arrives where, in which batch, and how it is counted; rings that
  * cannot be followed; batches that are full.
  */
-#include <fcntl.h>
 
 #include "tests/unit/reader-checks.h"
 
@@ -31,7 +30,7 @@ static void test_samples(void **state) {
         TAKE(&rig, { 100, 1, 11, 7, 71, 4 }, { 110, 1, 11, 7, 71, 5 }, { 110, 2, 11, 7, 71, 0 },
              { 120, 5, 11, 7, 0, 1001 }, { 120, 2, 11, 7, 0, 0 }, { 150, 8, 12, 8, 71, 0 },
              { 200, 16, 14, 9, 71, 0 }, { 200, 32, 14, 9, 71, 16 });
-        check_counts(&rig, RIG_NUMBERS, (Counts){ .delivered = 3, .doubled = 1, .undecodable = 1 });
+        check_counts(&rig, RIG_NUMBERS, (Counts){ .delivered = 3, .duplicates = 1, .undecodable = 1 });
         check_counts(&rig, RIG_SOFTWARE, (Counts){ .delivered = 1, .filtered = 1 });
         check_counts(&rig, RIG_UNWANTED, (Counts){ .filtered = 1 });
         check_counts(&rig, RIG_LONG, (Counts){ .delivered = 1, .undecodable = 1 });
@@ -406,9 +405,9 @@ static void test_generations_with_other_periods(void **state) {
         rig_put_number(&rig, 1, WHO(7, 0, 20), 2, 0);
         rig_put_number(&rig, 2, WHO(7, 0, 21), 2, 0);
         assert_int_equal(next_period(&rig), 10);
-        check_counts(&rig, RIG_NUMBERS, (Counts){ .delivered = 2, .doubled = 2 });
+        check_counts(&rig, RIG_NUMBERS, (Counts){ .delivered = 2, .duplicates = 2 });
         assert_int_equal(counter_get(&rig_counters(&rig, RIG_NUMBERS)->sampled), 2);
-        assert_int_equal(counter_get(&rig_counters(&rig, RIG_NUMBERS)->doubled_sampled), 1);
+        assert_int_equal(counter_get(&rig_counters(&rig, RIG_NUMBERS)->duplicates_sampled), 1);
 
         streams[6].of = streams[5].of;
         streams[6].counters = streams[5].counters;
@@ -420,54 +419,10 @@ static void test_generations_with_other_periods(void **state) {
         rig_put_faults(&rig, 6, 7, WHO(7, 0, 32), 5);
         streams[6].is_standby = false;
         assert_int_equal(reader_drain(&rig.reader), 0);
-        check_counts(&rig, RIG_FAULTS, (Counts){ .delivered = 2, .doubled = 1 });
+        check_counts(&rig, RIG_FAULTS, (Counts){ .delivered = 2, .duplicates = 1 });
         assert_int_equal(counter_get(&rig_counters(&rig, RIG_FAULTS)->sampled), 2);
         assert_int_equal(counter_get(&rig.reader.counters.unknown_id), 0);
         rig_check_sums(&rig);
-        rig_deinit(&rig);
-}
-
-/* --- cuts --- */
-
-/* One place of the ring for all numbers; /dev/zero is an event that says it counted nothing. */
-static void test_cut(void **state) {
-        _cleanup_close_ int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-        const EventCut *cut;
-        Batch *b;
-        Rig rig;
-
-        rig_init(&rig, 256 * 1024, 2);
-        assert_true(zero >= 0);
-        rig.reader.carrier_fd = zero;
-        for (size_t i = 0; i < rig.reader.snapshot->cpus[0].n_streams; i++)
-                rig.reader.snapshot->cpus[0].streams[i].fd = zero;
-        rig_put_long(&rig, WHO(7, 0, 5), 40000);
-        rig_put_number(&rig, 1, WHO(7, 0, 10), 2, 0);
-        rig_put_number(&rig, 2, WHO(7, 0, 20), 2, 0);
-        rig_put_number(&rig, 4, WHO(7, 0, 30), 2, 0);
-        rig_put_comm(&rig, WHO(7, 7, 50), "a");
-        assert_int_equal(reader_cut(&rig.reader), 0);
-        cut = &rig_counters(&rig, RIG_NUMBERS)->cut;
-        assert_true(cut->is_consistent && cut->delivered == 1 && cut->doubled == 1 && cut->filtered == 0);
-        cut = &rig_counters(&rig, RIG_UNWANTED)->cut;
-        assert_true(cut->is_consistent && cut->delivered == 0 && cut->filtered == 1);
-        cut = &rig_counters(&rig, RIG_LONG)->cut;
-        assert_true(cut->is_consistent && cut->lost[LOSS_BATCH_POOL] == 1);
-        assert_int_equal(rig.reader.counters.cut_records, 5);
-        assert_int_equal(rig.reader.counters.cut_samples, 4);
-        assert_int_equal(rig.reader.counters.cut_side_records, 1);
-
-        assert_int_equal(reader_push_batch(&rig.reader), 0);
-        rig_put_number(&rig, 1, WHO(7, 0, 60), 2, 0);
-        assert_int_equal(reader_drain(&rig.reader), 0);
-        assert_int_equal(reader_push_batch(&rig.reader), 0);
-        rig_put_number(&rig, 1, WHO(7, 0, 70), 2, 0);
-        assert_int_equal(reader_cut(&rig.reader), READER_E_STARVED); /* to be tried again: no cut goes past a record */
-        assert_int_equal(rig_counters(&rig, RIG_NUMBERS)->cut.delivered, 1);
-        while ((b = queue_pop(&rig.reader.full)))
-                queue_push(&rig.reader.free, b);
-        assert_int_equal(reader_cut(&rig.reader), 0);
-        assert_int_equal(rig_counters(&rig, RIG_NUMBERS)->cut.delivered, 3);
         rig_deinit(&rig);
 }
 
@@ -486,7 +441,6 @@ int main(void) {
                 cmocka_unit_test(test_too_long),
                 cmocka_unit_test(test_entries_run_out),
                 cmocka_unit_test(test_generations_with_other_periods),
-                cmocka_unit_test(test_cut),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -247,6 +247,31 @@ static void test_folder_of_others(void **state) {
         assert_int_equal(access(path, F_OK), 0);
 }
 
+/* What others could have written would be events that they want, opened by perfd. */
+static void test_written_by_others(void **state) {
+        static const mode_t modes[] = { 0666, 0620, 0602 };
+        uint8_t *bytes = NULL;
+        size_t n;
+        Explanation e;
+
+        assert_int_equal(state_file_write(path, (const uint8_t *)"old", 3, NULL), 0);
+        for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+                assert_int_equal(chmod(path, modes[i]), 0);
+                assert_int_equal(state_file_read(path, &bytes, &n, &e), REFUSED_DENIED);
+                assert_non_null(strstr(e.text, "may have been written by others"));
+        }
+        assert_int_equal(chmod(path, 0644), 0);
+        assert_int_equal(state_file_read(path, &bytes, &n, &e), 0);
+        free(bytes);
+        assert_int_equal(chmod(path, 0600), 0);
+        if (geteuid() == 0) {
+                assert_int_equal(chown(path, 65534, 65534), 0);
+                assert_int_equal(state_file_read(path, &bytes, &n, &e), REFUSED_DENIED);
+                assert_non_null(strstr(e.text, "uid 65534"));
+                assert_int_equal(chown(path, 0, 0), 0);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_written_and_read),
@@ -257,6 +282,7 @@ int main(void) {
                 cmocka_unit_test(test_no_regular_file),
                 cmocka_unit_test(test_half_written),
                 cmocka_unit_test(test_folder_of_others),
+                cmocka_unit_test(test_written_by_others),
         };
 
         return cmocka_run_group_tests(tests, make_folder, remove_folder);

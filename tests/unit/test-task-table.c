@@ -53,7 +53,7 @@ static void check(TaskTable *t, uint32_t tid, const char *expected) {
 
         if (task) {
                 p = task->process;
-                if (p->has_origin)
+                if (p->has_uid)
                         (void)snprintf(uid, sizeof(uid), "%u", p->uid);
                 (void)snprintf(found, sizeof(found), "%u %s %s %s %u %s%s", p->pid, *task->comm ? task->comm : "-",
                                p->executable ? p->executable->bytes : "-", p->cgroup ? p->cgroup->bytes : "-", p->parent, uid,
@@ -123,6 +123,74 @@ static void test_lives(void **state) {
         put_text(&t, 151, TASK_NOTE_MAP, 20, 20, ""); /* the kernel could not tell */
         put_text(&t, 152, TASK_NOTE_MAP, 20, 20, "/lib/ld.so");
         check(&t, 20, "20 x - /user 10 1000");
+        task_table_deinit(&t);
+}
+
+static void put_uid(TaskTable *t, nsec_t time, uint32_t pid, uint32_t uid) {
+        assert_int_equal(task_table_set_uid(t, time, pid, uid), 0);
+}
+
+/* The kernel reports them beside the records. */
+static void test_uids(void **state) {
+        TaskTable t;
+
+        init(&t);
+        put_uid(&t, 90, 10, 7); /* /proc was read later */
+        check(&t, 10, "10 sh /bin/sh /user 1 1000");
+        put_fork(&t, 110, 10, 10, 20, 20);
+        describe(&t, task_table_find(&t, 20), 1);
+        put_uid(&t, 115, 20, 33);
+        check(&t, 20, "20 sh /bin/sh /user 10 33");
+        assert_true(task_was_described(task_table_find(&t, 20), base + 1)); /* and is again, before its next item */
+        put_uid(&t, 114, 20, 34);
+        check(&t, 20, "20 sh /bin/sh /user 10 33");
+        put_fork(&t, 116, 20, 20, 30, 30);
+        put_text(&t, 117, TASK_NOTE_EXEC, 20, 20, "x"); /* nothing has to be looked up */
+        assert_false(task_table_find(&t, 20)->process->uid_is_guess);
+        check(&t, 30, "30 sh /bin/sh /user 20 33");
+        check(&t, 10, "10 sh /bin/sh /user 1 1000");
+
+        put_uid(&t, 121, 40, 34); /* before its beginning comes */
+        check(&t, 40, "40 - - - 0 34");
+        put_fork(&t, 120, 10, 10, 40, 40);
+        check(&t, 40, "40 sh /bin/sh /user 10 34");
+        put_exit(&t, 130, 40, 40);
+        put_uid(&t, 141, 40, 35); /* the pid is used again */
+        put_fork(&t, 140, 10, 10, 40, 40);
+        check(&t, 40, "40 sh /bin/sh /user 10 35");
+        put_uid(&t, 151, 40, 36); /* and again, and its end was lost */
+        put_fork(&t, 150, 10, 10, 40, 40);
+        check(&t, 40, "40 sh /bin/sh /user 10 36");
+
+        task_table_doubt_uids(&t); /* some were lost */
+        task_table_confirm_uid(&t, task_table_find(&t, 40)->process, true, 36);
+        task_table_confirm_uid(&t, task_table_find(&t, 30)->process, false, 0);
+        check(&t, 40, "40 sh /bin/sh /user 10 36");
+        check(&t, 30, "30 sh /bin/sh /user 20 -");
+        put_fork(&t, 160, 40, 40, 50, 50);
+        assert_false(task_table_find(&t, 50)->process->uid_is_guess);
+        put_fork(&t, 161, 20, 20, 51, 51); /* of whom it is a guess still */
+        assert_true(task_table_find(&t, 51)->process->uid_is_guess);
+        task_table_deinit(&t);
+}
+
+/* Where the kernel does not. */
+static void test_uids_of_proc(void **state) {
+        TaskTable t;
+
+        init(&t);
+        t.guesses_uids = t.confirms_uids = true;
+        put_fork(&t, 110, 10, 10, 20, 20);
+        assert_false(task_table_find(&t, 20)->process->uid_is_guess);
+        describe(&t, task_table_find(&t, 20), 1);
+        put_text(&t, 120, TASK_NOTE_EXEC, 20, 20, "x");
+        assert_true(task_table_find(&t, 20)->process->uid_is_guess);
+        task_table_confirm_uid(&t, task_table_find(&t, 20)->process, true, 33);
+        check(&t, 20, "20 x - /user 10 33");
+        put_text(&t, 121, TASK_NOTE_CGROUP, 0, 20, "/job");
+        assert_true(task_table_find(&t, 20)->process->uid_is_guess);
+        put_text(&t, 122, TASK_NOTE_COMM, 60, 60, "y"); /* its beginning was lost */
+        assert_true(task_table_find(&t, 60)->process->uid_is_guess);
         task_table_deinit(&t);
 }
 
@@ -378,6 +446,8 @@ static void test_many_channels(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_lives),
+                cmocka_unit_test(test_uids),
+                cmocka_unit_test(test_uids_of_proc),
                 cmocka_unit_test(test_learn),        cmocka_unit_test(test_many_channels),
                 OF_FIRST(test_descriptions),         OF_LAST(test_descriptions),
                 OF_FIRST(test_bounds),               OF_LAST(test_bounds),

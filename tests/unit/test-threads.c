@@ -141,13 +141,13 @@ typedef struct Producer {
 } Producer;
 
 static int run_producer(void *userdata) {
-        static char mail;
+        static char message;
         Producer *p = userdata;
         Bell *b = p->bell;
         Queue *q = &b->queues[p->index];
 
         for (unsigned i = 0; i < HAND_OVERS; i++) {
-                while (!queue_push(q, &mail))
+                while (!queue_push(q, &message))
                         sched_yield();
                 doorbell_ring(&b->bell);
                 if (i % b->limit[p->index] == 0)
@@ -218,14 +218,14 @@ typedef struct Post {
         _Atomic(unsigned) seen[2]; /* asks of each bit that were answered */
 } Post;
 
-/* Bits 0 and 1 are answered by a number, a mail by the same mail, NULL-terminated by bit 2. */
+/* Bits 0 and 1 are answered by a number, a message by the same message, NULL-terminated by bit 2. */
 static int run_receiver(void *userdata) {
         Post *p = userdata;
         uint32_t asks = 0;
         unsigned expected = 0;
 
         while (!(asks & 4)) {
-                unsigned *mail;
+                unsigned *message;
 
                 wait_readable(p->box.fd);
                 mailbox_quiet(&p->box);
@@ -233,9 +233,9 @@ static int run_receiver(void *userdata) {
                 for (unsigned i = 0; i < 2; i++)
                         if (asks & 1u << i)
                                 atomic_fetch_add(&p->seen[i], 1);
-                while ((mail = mailbox_pop(&p->box))) {
-                        assert(*mail == expected++);
-                        while (!mailbox_post(&p->answers, mail))
+                while ((message = mailbox_pop(&p->box))) {
+                        assert(*message == expected++);
+                        while (!mailbox_post(&p->answers, message))
                                 sched_yield();
                 }
         }
@@ -263,9 +263,9 @@ static int run_asker(void *userdata) {
         return 0;
 }
 
-/* One sender of mails and two of asks, each of whom goes on only when he was heard. */
+/* One sender of messages and two of asks, each of whom goes on only when he was heard. */
 static void test_mailbox(void **state) {
-        static unsigned mails[8];
+        static unsigned messages[8];
         Post p = { .seen = { 0 } };
         Asker askers[2] = { { &p, 0 }, { &p, 1 } };
         Thread receiver;
@@ -278,13 +278,13 @@ static void test_mailbox(void **state) {
         for (unsigned i = 0; i < HAND_OVERS; i++) {
                 unsigned *answer;
 
-                mails[i % 8] = i;
-                assert_true(mailbox_post(&p.box, &mails[i % 8]));
+                messages[i % 8] = i;
+                assert_true(mailbox_post(&p.box, &messages[i % 8]));
                 while (!(answer = mailbox_pop(&p.answers))) {
                         wait_readable(p.answers.fd);
                         mailbox_quiet(&p.answers);
                 }
-                assert_ptr_equal(answer, &mails[i % 8]);
+                assert_ptr_equal(answer, &messages[i % 8]);
         }
         for (unsigned i = 0; i < 2; i++) {
                 assert_int_equal(thread_join(&askers[i].thread), 0);
@@ -299,17 +299,17 @@ static void test_mailbox(void **state) {
 
 static void test_mailbox_full(void **state) {
         Mailbox m;
-        int mail;
+        int message;
 
         assert_int_equal(mailbox_init(&m, 2), 0);
         assert_false(is_readable(m.fd));
-        assert_true(mailbox_post(&m, &mail) && mailbox_post(&m, &mail));
-        assert_false(mailbox_post(&m, &mail));
+        assert_true(mailbox_post(&m, &message) && mailbox_post(&m, &message));
+        assert_false(mailbox_post(&m, &message));
         assert_true(is_readable(m.fd));
         mailbox_quiet(&m);
         assert_false(is_readable(m.fd));
         assert_non_null(mailbox_pop(&m));
-        assert_true(mailbox_post(&m, &mail));
+        assert_true(mailbox_post(&m, &message));
         mailbox_ask(&m, 1);
         mailbox_quiet(&m);
         mailbox_ask(&m, 1); /* not yet taken: no second ring */

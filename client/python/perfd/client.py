@@ -89,10 +89,10 @@ class Client(Connection):
 
     # ---- changes: the control socket ----
 
-    def add(self, *specs, while_connected=False, keep=False):
+    def add(self, *specs, while_connected=False, keep=False, share=False):
         """AddReply. A spec is a name, a dict of fields of EventSpec, or an EventSpec; all are added, or none."""
         return self.request(add=pb.AddRequest(events=[_message(pb.EventSpec, spec, "event") for spec in specs],
-                                              while_connected=while_connected, keep=keep)).added
+                                              while_connected=while_connected, keep=keep, share=share)).added
 
     def remove(self, *names):
         """SelectReply. Names are names, globs, "#ID" or "@GROUP"; all are removed, or none."""

@@ -15,8 +15,9 @@ class Event:
         self._named = [f for f in descriptor.fields if f.values]
 
     def decode(self, item):
-        """{name: value} of one item: numbers as int, arrays as lists, texts as bytes."""
-        numbers, texts, fields = iter(item.numbers), iter(item.texts), {}
+        """{name: value} of one item: numbers as int, arrays as lists, texts as bytes, None for one that a probe could not read."""
+        texts = iter([None if i in item.faults else text for i, text in enumerate(item.texts)] if item.faults else item.texts)
+        numbers, fields, end = iter(item.numbers), {}, object()
 
         def number(signed):
             value = next(numbers)
@@ -34,7 +35,7 @@ class Event:
                     fields[name] = [number(signed) for _ in range(length)]
         except StopIteration:
             raise ProtocolError(f"an item of {self.name} is shorter than its descriptor") from None
-        require(next(numbers, None) is None and next(texts, None) is None,
+        require(next(numbers, end) is end and next(texts, end) is end,
                 f"an item of {self.name} is longer than its descriptor")
         return fields
 

@@ -2,8 +2,9 @@
 import unicodedata
 
 # parts of an Item that every one of them has, or that are read by its descriptor
-_COMMON = {"time", "event", "cpu", "pid", "tid", "numbers", "texts", "period"}
+_COMMON = {"time", "event", "cpu", "pid", "tid", "numbers", "texts", "period", "zero_tid", "faults"}
 
+_ZERO_TIDS = None, "idle", "outside", "unknown"
 
 # of Default_Ignorable_Code_Point what is no control or format character
 _UNSEEN = set("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0") | set(
@@ -29,6 +30,11 @@ def plain(value):
     if hasattr(value, "DESCRIPTOR"):
         return {field.name: plain(getattr(value, field.name)) for field in value.DESCRIPTOR.fields}
     return value if isinstance(value, (int, float, str, bytes)) else [plain(element) for element in value]
+
+
+def zero_tid_of(message):
+    """As _Item.zero_tid, of an Item of perfd.proto. What a later perfd may say is "unknown" here."""
+    return _ZERO_TIDS[min(message.zero_tid, len(_ZERO_TIDS) - 1)] if message.tid == 0 else None
 
 
 class _Item:
@@ -59,6 +65,11 @@ class _Item:
         return self.message.tid
 
     @property
+    def zero_tid(self):
+        """Who tid 0 is, if perfd is in a pid namespace of its own: "idle", "outside" or "unknown"; else None."""
+        return zero_tid_of(self.message)
+
+    @property
     def parts(self):
         """{name: value} of what the event's attr asked for beside its fields: kernel_callchain, ip, read_values, ..."""
         return {field.name: plain(value) for field, value in self.message.ListFields()
@@ -80,11 +91,13 @@ def _word(value, name):
         return "[" + ",".join(_word(v, name[i] if name else None) for i, v in enumerate(value)) + "]"
     if isinstance(value, dict):
         return "{" + ",".join(f"{k}={_word(v, None)}" for k, v in value.items()) + "}"
+    if value is None:
+        return "(fault)"
     return printable(name) if name else f'"{printable(value)}"' if isinstance(value, (bytes, str)) else str(value)
 
 
 class Sample(_Item):
-    """An occurrence of an event. `event` is its Event, `fields` are {name: int, list or bytes}."""
+    """An occurrence of an event. `event` is its Event, `fields` are {name: int, list, bytes or None}."""
     __slots__ = ()
 
     @property

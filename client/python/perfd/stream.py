@@ -9,7 +9,7 @@ from . import perfd_pb2 as pb
 from .connection import deadline_in
 from .errors import Disconnected, ProtocolError, require
 from .event import Event
-from .items import Gap, Record, Sample, plain
+from .items import Gap, Record, Sample, plain, zero_tid_of
 
 MAX_TASKS = 1 << 20  # that a client has to remember
 OWN_GAPS = ("outbox", "memory")  # reasons that gaps and the ledger's `dropped` have in common
@@ -22,6 +22,7 @@ class End:
         self.reason, self.ledger = message.reason, message.ledger
         self.lost = ledger.losses(message.ledger)  # {reason: count}; empty: nothing that it asked for is missing
         self.balanced = ledger.balanced(message.ledger)
+        self.limited = message.ledger.limited  # a rule's predicate limits the samples: the ledger has only what was lost
 
 
 class Stream:
@@ -178,9 +179,13 @@ class Stream:
         """comm of an item's thread, and its Process; b"" and None if that is not known."""
         if item.tid == 0:
             event = self.events.get(item.event)
-            is_of_nobody = item.WhichOneof("record") == "read" or (event and event.is_external)
-            if is_of_nobody or 0 not in self.tasks:
-                return b"" if is_of_nobody else b"swapper/%d" % item.cpu, None
+            if item.WhichOneof("record") == "read" or (event and event.is_external):
+                return b"", None  # of nobody
+            zero_tid = zero_tid_of(item)
+            if zero_tid == "outside":
+                return b"outside", None
+            if zero_tid == "idle" or (zero_tid is None and 0 not in self.tasks):
+                return b"swapper/%d" % item.cpu, None
         task = self.tasks.get(item.tid)
         return (task.comm, self.processes[task.pid][0]) if task else (b"", None)
 

@@ -10,6 +10,7 @@
 #include <linux/hw_breakpoint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char no_pmu[] =
         "let the hypervisor give this machine a PMU (qemu: -cpu host,pmu=on); without one, cycles can fall back to cpu-clock "
@@ -205,28 +206,39 @@ static void examine_pmus(Doctor *d) {
         doctor_yes(d, "PMUs", "%s", names);
 }
 
-static int try_breakpoint(void) {
+/* ret_fires: the address is written once, and that is counted. Some hypervisors let breakpoints be set, and never report one. */
+static int try_breakpoint(bool *ret_fires) {
         static volatile long watched;
         struct perf_event_attr attr = doctor_attr(PERF_TYPE_BREAKPOINT, 0);
+        uint64_t count = 0;
         int fd;
 
         attr.bp_addr = (uint64_t)(uintptr_t)&watched;
         attr.bp_len = sizeof(watched);
         attr.bp_type = HW_BREAKPOINT_W;
+        attr.disabled = 0;
         fd = doctor_open(&attr, 0, -1, 0);
+        watched++;
+        *ret_fires = fd >= 0 && (read(fd, &count, sizeof(count)) != sizeof(count) || count > 0);
         (void)open_close_of(attr.type, fd);
         return fd < 0 ? fd : 0;
 }
 
 bool doctor_has_breakpoints(void) {
-        return try_breakpoint() == 0;
+        bool fires;
+
+        return try_breakpoint(&fires) == 0;
 }
 
 static void examine_breakpoints(Doctor *d) {
-        int r = try_breakpoint();
+        bool fires;
+        int r = try_breakpoint(&fires);
 
-        if (r == 0)
-                doctor_yes(d, "breakpoints", "a breakpoint on an address opens");
+        if (r == 0 && fires)
+                doctor_yes(d, "breakpoints", "a breakpoint on an address opens, and counts a write");
+        else if (r == 0)
+                doctor_no(d, "breakpoints", "use a hypervisor that gives this machine its debug registers, or none",
+                          "a breakpoint on an address opens, and never counts: events mem:ADDRESS stay at 0");
         else if (r == -ENOSPC)
                 doctor_no(d, "breakpoints", "end the debugger or the events that use them",
                           "all of the CPU's breakpoint registers are in use");

@@ -120,8 +120,8 @@ static void examine_pids(Doctor *d) {
                         "process has an executable, uid, cgroup or container", link);
         else
                 doctor_no(d, "pids", REMEDY_PIDS, "%s: only the pids of this namespace. Processes outside of it have pid 0 and "
-                        "are called "
-                          COMM_OF_NO_PID "; cgroups and containers are those in /proc when a process is first seen, and none if "
+                        "are called " COMM_OF_OUTSIDE ", or " COMM_OF_NO_PID " where a sample does not show that they are no "
+                          "idle CPUs; cgroups and containers are those in /proc when a process is first seen, and none if "
                                   "it has ended by then", link);
 }
 

@@ -125,6 +125,6 @@ int elf_file_find_address(const ElfFile *f, uint64_t address, ElfPlace *ret, Exp
         if (!s || !s->is_executable)
                 return refuse(e, REFUSED_INVALID, "bad-address", "0x%" PRIx64 " is not an address of code in %s%s", address,
                               QUOTE(f->path), s ? ": it is in data" : "");
-        *ret = (ElfPlace){ .address = address, .file_offset = address - s->address + s->offset };
+        *ret = (ElfPlace){ .address = address, .begin = address, .file_offset = address - s->address + s->offset };
         return 0;
 }

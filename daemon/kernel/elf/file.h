@@ -33,6 +33,7 @@ void elf_file_inode(const ElfFile *f, dev_t *ret_device, ino_t *ret_inode);
 typedef struct ElfPlace {
         uint64_t address;     /* in the file's own terms: the symbol's and the offset */
         uint64_t file_offset; /* where a uprobe goes: address - p_vaddr + p_offset of the segment that holds it */
+        uint64_t begin;       /* of the symbol; of an address itself */
         uint64_t size;        /* of the symbol, 0 unknown */
         char symbol[256];     /* what was found: of alternates the one; "" for an address */
 } ElfPlace;
@@ -49,10 +50,17 @@ typedef struct ElfPlace {
 int elf_file_find(const ElfFile *f, const char *symbol, uint64_t offset, ElfPlace *ret, Explanation *e);
 /* An address in the file's own terms (as nm prints it). REFUSED_INVALID "bad-address": no executable segment has it. */
 int elf_file_find_address(const ElfFile *f, uint64_t address, ElfPlace *ret, Explanation *e);
+/*
+ * Whether an instruction begins at a place that one of these two found. REFUSED_INVALID "bad-address": none does, with where the
+ * ones around it begin. *ret_is_known false: it cannot be said, because no symbol holds the address, or too large a one, an
+ * instruction before it is not known, or it is code of a machine that is neither x86-64 nor arm64.
+ */
+int elf_file_check_instruction(const ElfFile *f, const ElfPlace *place, bool *ret_is_known, Explanation *e);
 /* All function names that match a glob, sorted, once each; free each and the list.
  * What elf_file_find() takes: "name", or "name@VERSION" where the name alone means another one.
- * As many as there are: nothing that a client asks for may come here. Refusals of reading; -ENOMEM. */
-int elf_file_match(const ElfFile *f, const char *glob, char ***ret_names, size_t *ret_n, Explanation *e);
+ * *ret_is_cut: there are more than so many, or than 4 MiB of them. Refusals of reading; -ENOMEM. */
+#define ELF_MATCHES_MAX 32768
+int elf_file_match(const ElfFile *f, const char *glob, char ***ret_names, size_t *ret_n, bool *ret_is_cut, Explanation *e);
 
 /* One site of a static probe (.note.stapsdt). */
 typedef struct ElfProbe {

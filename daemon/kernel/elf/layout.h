@@ -17,7 +17,7 @@
 /* What was read last of the bytes of one kind, for the next reads near them. */
 typedef enum ElfView {
         ELF_VIEW_HEADERS,
-        ELF_VIEW_ENTRIES, /* of symbols, definitions of versions, notes */
+        ELF_VIEW_ENTRIES, /* of symbols, definitions of versions, notes; instructions */
         ELF_VIEW_VERSIONS,
         ELF_VIEW_STRINGS,
         _ELF_VIEW_MAX,

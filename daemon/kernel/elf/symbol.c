@@ -172,6 +172,30 @@ static bool is_plain(const char *name) {
         return n > 0 && n < PLAIN_SIZE_MAX;
 }
 
+/* "_Z3fibi", "_ZN2ns3fibEi" of "fib": C++ and Rust write the length of an identifier before it. */
+static bool is_mangled(const ElfSymbol *s, const char *identifier) {
+        char part[PLAIN_SIZE_MAX];
+        int n = snprintf(part, sizeof(part), "%zu%s", strlen(identifier), identifier);
+
+        if (n >= (int)sizeof(part) || s->name[0] != '_' || (s->name[1] != 'Z' && s->name[1] != 'R'))
+                return false;
+        for (const char *at = s->name; (at = strstr(at, part)); at++)
+                if (!isdigit((unsigned char)at[-1]))
+                        return true;
+        return false;
+}
+
+/* The shortest of them is the one that is named, before what is only spelled alike. */
+static bool take_mangled(const ElfSymbol *s, const char *symbol, char name[static PLAIN_SIZE_MAX], Nearest *nearest) {
+        if (!is_plain(s->name) || !is_mangled(s, symbol))
+                return false;
+        if (!nearest->word || nearest->distance > 0 || strlen(s->name) < strlen(name)) {
+                (void)snprintf(name, PLAIN_SIZE_MAX, "%s", s->name);
+                *nearest = (Nearest){ .word = name };
+        }
+        return true;
+}
+
 /* The function whose name is nearest to what was asked for. Its text is in `name`. */
 static int find_nearest(const ElfFile *f, const char *symbol, char name[static PLAIN_SIZE_MAX], Nearest *nearest, Explanation *e) {
         size_t n = strlen(symbol), n_compared = 0;
@@ -186,8 +210,8 @@ static int find_nearest(const ElfFile *f, const char *symbol, char name[static P
                                 r = checkpoint(e);
                         if (r != 0)
                                 return r;
-                        if (!s.is_defined || s.type != STT_FUNC || s.n_name > 2 * n || n > 2 * s.n_name ||
-                            !is_plain(s.name))
+                        if (!s.is_defined || s.type != STT_FUNC || take_mangled(&s, symbol, name, nearest) ||
+                            s.n_name > 2 * n || n > 2 * s.n_name || !is_plain(s.name))
                                 continue;
                         n_compared++;
                         nearest_add(&other, symbol, s.name);
@@ -219,6 +243,9 @@ static int refuse_unknown(const ElfFile *f, const char *symbol, const Wanted *w,
         if (found[0].is_imported || found[1].is_imported)
                 return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s only calls %s: probe it in one of the libraries that "
                         "the file is linked with", QUOTE(f->path), QUOTE(symbol));
+        if (strpbrk(symbol, "*?[")) /* else a name that some language may have */
+                return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s has no function %s: patterns are for tracepoints only, name "
+                        "one function of those that perfctl available lists for this", QUOTE(f->path), QUOTE(symbol));
         r = find_nearest(f, symbol, name, &nearest, e);
         if (r != 0)
                 return r;
@@ -304,6 +331,7 @@ int elf_file_find(const ElfFile *f, const char *symbol, uint64_t offset, ElfPlac
         r = elf_file_find_address(f, s->address + offset, &place, e);
         if (r != 0)
                 return r;
+        place.begin = s->address;
         place.size = s->size;
         memcpy(place.symbol, best->name, sizeof(place.symbol));
         *ret = place;

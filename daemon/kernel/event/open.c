@@ -100,7 +100,7 @@ static int explain_unsupported(const struct perf_event_attr *attr, const char *w
                 return refuse(e, REFUSED_UNSUPPORTED, "no-counter",
                               "this machine cannot count %s (%s): it has no PMU for it, like most virtual machines%s", what,
                               strerror(error), attr->type == PERF_TYPE_HARDWARE && attr->config == PERF_COUNT_HW_CPU_CYCLES ?
-                              "; `fallback: cpu-clock` (perfctl add --fallback cpu-clock) counts that instead" : "");
+                              "; `fallback: cpu-clock` (--fallback cpu-clock of perfctl) counts that instead" : "");
         if (error == EINVAL && attr->type == PERF_TYPE_BREAKPOINT)
                 return refuse(e, REFUSED_INVALID, "bad-event",
                               "this CPU cannot watch %s: the address must be a multiple of the length, which is 1, 2, 4 or "
@@ -242,6 +242,20 @@ bool open_is_missing(const struct perf_event_attr *attr, int cpu) {
 
         (void)open_close_of(attr->type, fd);
         return error == EOPNOTSUPP || error == ENOENT || error == ENODEV || error == EINVAL || error == EACCES;
+}
+
+bool open_is_only_counted(const struct perf_event_attr *attr, int cpu) {
+        struct perf_event_attr copy = *attr;
+        _cleanup_(open_closep) int fd = -1;
+
+        copy.freq = 0;
+        copy.sample_period = UINT64_C(1) << 40; /* not one is taken: it is disabled */
+        fd = open_perf_event(&copy, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+        if (fd >= 0 || (errno != EINVAL && errno != EOPNOTSUPP))
+                return false;
+        copy.sample_period = 0;
+        fd = open_perf_event(&copy, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+        return fd >= 0;
 }
 
 static int explain_ioctl(const char *what, const char *call, Explanation *e) {

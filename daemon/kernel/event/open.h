@@ -21,7 +21,7 @@ extern int (*open_perf_event)(struct perf_event_attr *attr, pid_t pid, int cpu, 
  */
 int open_close(int fd);
 /*
- * The same of an event of this perf_event_attr.type. Breakpoints are closed at once: a CPU has a handful of registers for them,
+ * The same of an event of this perf_event_attr.type. Breakpoints are closed at once: a CPU has few registers for them,
  * which the next one may need, and no grace period is waited for.
  */
 int open_close_of(uint32_t type, int fd);
@@ -58,6 +58,8 @@ int open_event(const struct perf_event_attr *attr, const char *what, OpenPlace p
  * event may stand in. False also if it is refused for another reason, which open_event() then says.
  */
 bool open_is_missing(const struct perf_event_attr *attr, int cpu);
+/* Its PMU has no interrupt, as PERF_PMU_CAP_NO_INTERRUPT says inside the kernel alone: only what samples is refused. */
+bool open_is_only_counted(const struct perf_event_attr *attr, int cpu);
 int open_id(int fd, uint64_t *ret_id, Explanation *e);
 /* Joins the carrier's ring and learns the fd's stream id. */
 int open_redirect(int fd, int carrier_fd, const char *what, uint64_t *ret_id, Explanation *e);

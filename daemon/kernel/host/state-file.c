@@ -254,6 +254,10 @@ static int read_file(const Place *p, char **ret_bytes, size_t *ret_length, Expla
                 return refuse_place(p->path, errno, p->path, e);
         if (!S_ISREG(st.st_mode))
                 return refuse_kind(p->path, st.st_mode, e);
+        if ((st.st_uid != geteuid() && st.st_uid != 0) || st.st_mode & 022)
+                return refuse(e, REFUSED_DENIED, "state-file", "%s may have been written by others than perfd (mode %04o, uid %u): check "
+                        "what is in it, then let it belong to uid %u with mode 0600, or remove it", p->path,
+                              (unsigned)st.st_mode & 07777, (unsigned)st.st_uid, (unsigned)geteuid());
         if (st.st_size < 0 || (uint64_t)st.st_size > FILE_MAX)
                 return refuse(e, REFUSED_INVALID, "state-file", "%s has %lld bytes, more than the limit of a state file, "
                         "%zu", p->path,

@@ -22,6 +22,7 @@
 #include <sys/syscall.h>
 
 DEFINE_CLEANUP(ElfFile *, elf_file_close)
+DEFINE_CLEANUP(KernelSymbolList *, kernel_symbol_list_unref)
 
 void probe_places_deinit(ProbePlaces *p) {
         for (size_t i = 0; i < p->n_sites; i++)
@@ -94,8 +95,16 @@ int probe_places_take_symbol(ProbePlaces *p, const char *symbol, const char *ins
 
 /* The first alternate, at its begin: then there is nothing to read. */
 static bool is_known_once(const ProbePlace *place, const KernelSymbolIndex *index, uint64_t modules) {
-        return index && place->n_symbols > 0 && place->offset == 0 &&
+        return place->n_symbols > 0 && place->offset == 0 &&
                kernel_symbol_index_has(index, modules, place->symbols[0]);
+}
+
+/* All alternates: then all that is left to say is what is like them. */
+static bool is_known_missing(const ProbePlace *place, const KernelSymbolIndex *index, uint64_t modules) {
+        for (size_t i = 0; i < place->n_symbols; i++)
+                if (!kernel_symbol_index_lacks(index, modules, place->symbols[i]))
+                        return false;
+        return place->n_symbols > 0;
 }
 
 /*
@@ -123,36 +132,43 @@ static int refuse_to_client(int r, const ProbePlace *place, const Credentials *c
         return r;
 }
 
-static int find_in_kernel(const ProbePlace *place, KernelSymbolIndex *index, const Credentials *client, ProbePlaces *p,
-                          Explanation *e) {
-        char symbol[KERNEL_SYMBOL_SIZE], inside[KERNEL_SYMBOL_TEXT_SIZE] = "";
-        const char *found = place->n_symbols > 0 ? symbol : NULL;
-        _cleanup_free_ char *list = NULL;
-        uint64_t modules = index ? kernel_symbol_index_modules("") : 0;
-        size_t length;
-        int r = check_client(place, client, e);
+/* What the list says of it: the symbol, and where it is given or needed, what is at the place. */
+static int find_in_list(const ProbePlace *place, KernelSymbolIndex *index, uint64_t modules, const KernelSymbolList *list,
+                        ProbePlaces *p, char *ret_inside, Explanation *e) {
+        const bool is_symbol = place->n_symbols > 0;
+        char symbol[KERNEL_SYMBOL_SIZE];
+        int r = kernel_symbol_index_add(index, modules, list->text, list->length, e);
 
         if (r != 0)
                 return r;
-        r = add_site(p, found ? place->offset : place->address, 0, NULL);
+        if (is_known_missing(place, index, modules))
+                return kernel_symbols_refuse_unknown(list->text, list->length, place->symbols, place->n_symbols, &index->hints, e);
+        if (is_symbol)
+                r = kernel_symbols_find(list->text, list->length, place->symbols, place->n_symbols, &index->hints, symbol, e);
+        if (r == 0 && is_symbol)
+                r = strings_add(&p->symbols, symbol);
+        if (r == 0 && (!is_symbol || place->offset > 0))
+                r = kernel_symbols_check(list->text, list->length, is_symbol ? symbol : NULL, p->sites[0].offset, ret_inside, e);
+        return r;
+}
 
-        if (r < 0)
-                return r;
+static int look_up(const ProbePlace *place, KernelSymbolIndex *index, const Credentials *client, ProbePlaces *p, Explanation *e) {
+        _cleanup_(kernel_symbol_list_unrefp) KernelSymbolList *list = NULL;
+        const uint64_t modules = kernel_symbol_index_modules("");
+        char inside[KERNEL_SYMBOL_TEXT_SIZE] = "";
+        int r;
+
         if (is_known_once(place, index, modules)) {
                 p->is_known = true;
                 r = strings_add(&p->symbols, place->symbols[0]);
                 return r < 0 ? r : probe_places_take_symbol(p, place->symbols[0], NULL);
         }
-        r = kernel_symbols_read(KERNEL_SYMBOLS_PATH, &list, &length);
-        if (r == 0 && index)
-                kernel_symbol_index_add(index, modules, list, length);
-        p->is_known = r == 0 || !found;
-        if (r == 0 && found)
-                r = kernel_symbols_find(list, length, place->symbols, place->n_symbols, symbol, e);
-        if (r == 0 && found)
-                r = strings_add(&p->symbols, symbol);
-        if (r == 0 && (!found || place->offset > 0))
-                r = kernel_symbols_check(list, length, found, p->sites[0].offset, inside, e);
+        if (index->hints == 0 && is_known_missing(place, index, modules))
+                return kernel_symbols_refuse_unknown(NULL, 0, place->symbols, place->n_symbols, &index->hints, e);
+        r = kernel_symbol_index_list(index, modules, KERNEL_SYMBOLS_PATH, &list, e);
+        p->is_known = r == 0 || place->n_symbols == 0;
+        if (r == 0)
+                r = find_in_list(place, index, modules, list, p, inside, e);
         if (r != 0)
                 r = refuse_to_client(r, place, client, e);
         if (r != 0 && r != KERNEL_SYMBOLS_E_HIDDEN) /* then only the kernel knows */
@@ -161,9 +177,22 @@ static int find_in_kernel(const ProbePlace *place, KernelSymbolIndex *index, con
                 r = strings_copy(place->symbols, place->n_symbols, &p->symbols);
                 if (r < 0)
                         return r;
-                found = p->symbols.items[0];
         }
-        return probe_places_take_symbol(p, found, *inside ? inside : NULL);
+        return probe_places_take_symbol(p, place->n_symbols > 0 ? p->symbols.items[0] : NULL, *inside ? inside : NULL);
+}
+
+static int find_in_kernel(const ProbePlace *place, KernelSymbolIndex *index, const Credentials *client, ProbePlaces *p,
+                          Explanation *e) {
+        KernelSymbolIndex own = KERNEL_SYMBOL_INDEX_NULL;
+        int r = check_client(place, client, e);
+
+        if (r != 0)
+                return r;
+        r = add_site(p, place->n_symbols > 0 ? place->offset : place->address, 0, NULL);
+        if (r == 0)
+                r = look_up(place, index ? index : &own, client, p, e);
+        kernel_symbol_index_deinit(&own);
+        return r;
 }
 
 /* 0 or -errno. */
@@ -269,8 +298,11 @@ static int find_in_file(const ElfFile *f, const ProbePlace *place, ElfPlace *ret
 static int find_symbol(const EventName *name, const ElfFile *f, ProbePlaces *p, Explanation *e) {
         char file[128], where[sizeof(((ElfPlace *)0)->symbol) + 20];
         ElfPlace found;
+        bool is_checked;
         int r = find_in_file(f, &name->place, &found, e);
 
+        if (r == 0)
+                r = elf_file_check_instruction(f, &found, &is_checked, e);
         if (r == 0)
                 r = add_site(p, found.file_offset, 0, NULL);
         if (r != 0)
@@ -282,6 +314,7 @@ static int find_symbol(const EventName *name, const ElfFile *f, ProbePlaces *p, 
         else
                 (void)snprintf(where, sizeof(where), "%s+0x%" PRIx64, found.symbol, name->place.offset);
         describe_file(f, 1, file, sizeof(file));
+        p->is_unchecked = !is_checked;
         p->label = strdup(where);
         if (!p->label || asprintf(&p->text, "%s:%s%s", p->path, where, file) < 0) {
                 p->text = NULL;
@@ -344,6 +377,15 @@ static int open_file_of(const Credentials *client, ProbePlaces *p, ElfFile **ret
 
         p->is_by_fd = true;
         return r == 0 ? elf_file_open_fd(p->fd, p->path, ret, e) : r;
+}
+
+int probe_file_open(const char *path, const Credentials *client, ElfFile **ret, Explanation *e) {
+        _cleanup_(probe_places_deinit) ProbePlaces p = PROBE_PLACES_NULL;
+
+        p.path = strdup(path);
+        if (!p.path)
+                return error_origin(-ENOMEM);
+        return client ? open_file_of(client, &p, ret, e) : open_file(&p, ret, e);
 }
 
 int probe_places_find(const EventName *name, KernelSymbolIndex *index, const Credentials *client, ProbePlaces *ret,

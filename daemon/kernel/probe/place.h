@@ -11,6 +11,7 @@
 #include "daemon/base/credentials.h"
 #include "daemon/base/error.h"
 #include "daemon/base/strings.h"
+#include "daemon/kernel/elf/file.h"
 #include "daemon/kernel/symbol/kernel-symbol-index.h"
 
 typedef struct ProbeSite {
@@ -29,6 +30,7 @@ typedef struct ProbePlaces {
         int fd;         /* user: O_PATH, so that it is the same file to the end; -1 for the kernel */
         char *path;     /* user: as the user wrote it */
         bool is_by_fd;  /* user: the path is for people only */
+        bool is_unchecked; /* user: whether an instruction begins there is not known */
 } ProbePlaces;
 
 #define PROBE_PLACES_NULL ((ProbePlaces){ .fd = -1 })
@@ -46,5 +48,7 @@ void probe_places_keep_different(ProbePlaces *p, size_t most);
  * address; inside: the function that it is in, or NULL. -ENOMEM.
  */
 int probe_places_take_symbol(ProbePlaces *p, const char *symbol, const char *inside);
+/* The file at an absolute path, to see what it has; client and refusals as above. */
+int probe_file_open(const char *path, const Credentials *client, ElfFile **ret, Explanation *e);
 /* Whether `path` still leads to the file. */
 bool probe_places_is_same_file(const ProbePlaces *p);

@@ -16,6 +16,7 @@
 #include "daemon/base/thread.h"
 #include "daemon/kernel/probe/dynamic.h"
 #include "daemon/kernel/probe/pmu.h"
+#include "daemon/kernel/probe/static-args.h"
 #include "daemon/kernel/host/whole-file.h"
 
 #include <inttypes.h>
@@ -51,6 +52,7 @@ static int define_site(Probe *p, const ProbeRequest *q, size_t site, const char 
                        Explanation *e) {
         const ProbeSite *s = &p->places.sites[site];
         _cleanup_free_ char *place = definition_place(p, site, symbol);
+        _cleanup_(probe_args_deinit) ProbeArgs own_place = PROBE_ARGS_NULL;
         ProbeArgs own = { .text = s->args };
         ProbeDefinition d = { .root = p->root, .is_kernel = p->is_kernel, .is_return = p->is_return,
                               .maxactive = q->maxactive, .group = p->group, .name = p->names[site], .place = place,
@@ -60,6 +62,12 @@ static int define_site(Probe *p, const ProbeRequest *q, size_t site, const char 
 
         if (!place)
                 return error_origin(-ENOMEM);
+        if (q->name->kind == EVENT_NAME_USDT && q->args) {
+                r = probe_static_args(s->args, args, &own_place, e);
+                if (r != 0)
+                        return r;
+                d.args = &own_place;
+        }
         /* a second definition of a name would be put under the first one, as another place of the same event */
         for (unsigned attempt = 0;; attempt++) {
                 probe_name(p->is_return ? 'r' : 'p', q->id, attempt, site, p->places.label, p->names[site]);
@@ -263,6 +271,10 @@ const char *probe_text(const Probe *p) {
 
 bool probe_is_user(const Probe *p) {
         return !p->is_kernel;
+}
+
+bool probe_is_unchecked(const Probe *p) {
+        return p->places.is_unchecked;
 }
 
 bool probe_is_exact(const Probe *p) {

@@ -69,6 +69,8 @@ ProbeAttr probe_attr(const Probe *p, size_t i);
 const char *probe_text(const Probe *p);
 /* In a file: opening it puts a breakpoint into every program that runs it. */
 bool probe_is_user(const Probe *p);
+/* A place in a file of which perfd cannot say whether an instruction begins there. */
+bool probe_is_unchecked(const Probe *p);
 /* Each hit is counted once. A user probe of the PMU may count one on two CPUs or on none, if its task is moved then. */
 bool probe_is_exact(const Probe *p);
 

@@ -1,17 +1,21 @@
 /*
- * The list has 100,000 lines and more, changes with every module, and is needed only while a probe is defined: so it is
- * read and not kept; what spares most of that is in symbol/kernel-symbol-index.c. Names are there even where addresses are
+ * The list has 100,000 lines and more, changes with every module, and is needed only while a probe is defined: so it is kept no
+ * longer than a request, and what spares most of that is in symbol/kernel-symbol-index.c. Whatever goes through all of it has
+ * checkpoints, because who names what is looked up may be anybody. Names are there even where addresses are
  * hidden, and names are what is looked up; nothing but the texts for people needs an address.
  */
 #include "daemon/kernel/symbol/kernel-symbols.h"
 
 #include "config/text/words.h"
+#include "daemon/base/checkpoint.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/kernel/host/whole-file.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#define LINES_AT_ONCE 512 /* between two checkpoints */
 
 /* A piece of the list. */
 typedef struct Span {
@@ -25,12 +29,12 @@ typedef struct SymbolLine {
         Span name, module; /* module.n 0: the kernel's own */
 } SymbolLine;
 
-int kernel_symbols_read(const char *path, char **ret_text, size_t *ret_length) {
+int kernel_symbols_read(const char *path, char **ret_text, size_t *ret_length, Explanation *e) {
         _cleanup_free_ char *text = NULL;
         size_t length = 0;
-        int r = whole_file_read(path, &text, &length);
+        int r = whole_file_read_long(path, &text, &length, e);
 
-        if (r == -ENOMEM)
+        if (r == -ENOMEM || r > 0)
                 return r;
         if (r < 0 || length == 0)
                 return KERNEL_SYMBOLS_E_HIDDEN; /* whatever the reason is, the kernel can still be asked by trying */
@@ -206,32 +210,55 @@ static const Candidates *find_one(const char *text, size_t length, const char *n
         return NULL;
 }
 
-static int refuse_unknown(const char *text, size_t length, char *const *names, size_t n_names, Explanation *e) {
-        char best[97] = "";
-        unsigned distance = 0;
+/* The name of a function that is most like one that was looked for. */
+typedef struct Near {
+        char best[97];
+        unsigned distance;
+} Near;
+
+static int near_add_all(Near *x, const char *text, size_t length, const char *name, Explanation *e) {
+        const size_t n = strlen(name);
         SymbolLine line;
+        size_t i = 0;
+        int r;
 
-        for (size_t i = 0; i < n_names; i++)
-                for (const char *p = text; next_symbol(&p, text + length, &line);) {
-                        size_t n = strlen(names[i]), apart = n > line.name.n ? n - line.name.n : line.name.n - n;
-                        Nearest near = { .word = best[0] ? best : NULL, .distance = distance };
-                        char candidate[sizeof(best)];
+        for (const char *p = text; next_symbol(&p, text + length, &line); i++) {
+                size_t apart = n > line.name.n ? n - line.name.n : line.name.n - n;
+                Nearest near = { .word = x->best[0] ? x->best : NULL, .distance = x->distance };
+                char candidate[sizeof(x->best)];
 
-                        /* nearest_add() takes some time, and there are many */
-                        if (!line.is_text || line.name.n >= sizeof(candidate) || apart > line.name.n / 3 + 1)
-                                continue;
-                        memcpy(candidate, line.name.at, line.name.n);
-                        candidate[line.name.n] = '\0';
-                        nearest_add(&near, names[i], candidate);
-                        if (near.word == candidate) {
-                                memcpy(best, candidate, line.name.n + 1);
-                                distance = near.distance;
-                        }
+                r = i % LINES_AT_ONCE == 0 ? checkpoint(e) : 0;
+                if (r != 0)
+                        return r;
+                /* nearest_add() takes some time, and there are many */
+                if (!line.is_text || line.name.n >= sizeof(candidate) || apart > line.name.n / 3 + 1)
+                        continue;
+                memcpy(candidate, line.name.at, line.name.n);
+                candidate[line.name.n] = '\0';
+                nearest_add(&near, name, candidate);
+                if (near.word == candidate) {
+                        memcpy(x->best, candidate, line.name.n + 1);
+                        x->distance = near.distance;
                 }
+        }
+        return 0;
+}
+
+int kernel_symbols_refuse_unknown(const char *text, size_t length, char *const *names, size_t n_names, size_t *hints,
+                                  Explanation *e) {
+        Near near = { .distance = 0 };
+        int r = 0;
+
+        for (size_t i = 0; i < n_names && r == 0 && *hints > 0; i++) {
+                r = near_add_all(&near, text, length, names[i], e);
+                --*hints;
+        }
+        if (r != 0)
+                return r;
         return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol",
                       "this kernel has no function %s%s: /proc/kallsyms lists its functions%s", QUOTE(names[0]),
                       n_names > 1 ? ", nor one of its alternates" : "",
-                      HINT(&((Nearest){ .word = best[0] ? best : NULL })));
+                      HINT(&((Nearest){ .word = near.best[0] ? near.best : NULL })));
 }
 
 bool kernel_symbols_next(const char **p, const char *end, const char **ret_name, size_t *ret_n) {
@@ -246,14 +273,17 @@ bool kernel_symbols_next(const char **p, const char *end, const char **ret_name,
         return false;
 }
 
-int kernel_symbols_find(const char *text, size_t length, char *const *names, size_t n_names,
+int kernel_symbols_find(const char *text, size_t length, char *const *names, size_t n_names, size_t *hints,
                         char ret[static KERNEL_SYMBOL_SIZE], Explanation *e) {
         Candidates found[_LIKENESS_MAX];
         int refusal = 0;
 
         for (size_t i = 0; i < n_names; i++) {
                 const Candidates *c = find_one(text, length, names[i], found);
+                int r = checkpoint(e); /* e: it refuses only what is over */
 
+                if (r != 0)
+                        return r;
                 if (c && c->n == 1) {
                         memcpy(ret, c->first.name.at, c->first.name.n);
                         ret[c->first.name.n] = '\0';
@@ -266,34 +296,46 @@ int kernel_symbols_find(const char *text, size_t length, char *const *names, siz
                                          "(kprobe:0x...; kernel.kptr_restrict may hide it)", c->n, QUOTE(names[i]),
                                          c->places);
         }
-        return refusal != 0 ? refusal : refuse_unknown(text, length, names, n_names, e);
+        return refusal != 0 ? refusal : kernel_symbols_refuse_unknown(text, length, names, n_names, hints, e);
 }
 
 /* What begins last at or before an address; address 0: nothing does. Of aliases a function. */
-static SymbolLine find_holder(const char *text, size_t length, uint64_t address) {
+static int find_holder(const char *text, size_t length, uint64_t address, SymbolLine *ret, Explanation *e) {
         SymbolLine line, best = { .is_text = false };
+        size_t i = 0;
+        int r = 0;
 
-        for (const char *p = text; next_symbol(&p, text + length, &line);)
+        for (const char *p = text; r == 0 && next_symbol(&p, text + length, &line); i++) {
                 if (line.address <= address &&
                     (line.address > best.address || (line.address == best.address && !best.is_text)))
                         best = line;
-        return best;
+                r = i % LINES_AT_ONCE == 0 ? checkpoint(e) : 0;
+        }
+        *ret = best;
+        return r;
 }
 
 int kernel_symbols_check(const char *text, size_t length, const char *symbol, uint64_t offset,
                          char ret[static KERNEL_SYMBOL_TEXT_SIZE], Explanation *e) {
         uint64_t begin = 0, highest = 0, address;
         SymbolLine line, holder;
+        size_t i = 0;
+        int r = 0;
 
-        for (const char *p = text; next_symbol(&p, text + length, &line);) {
+        for (const char *p = text; r == 0 && next_symbol(&p, text + length, &line); i++) {
                 if (symbol && line.is_text && span_is(line.name, symbol, strlen(symbol)))
                         begin = line.address;
                 highest = line.address > highest ? line.address : highest;
+                r = i % LINES_AT_ONCE == 0 ? checkpoint(e) : 0;
         }
+        if (r != 0)
+                return r;
         if (highest == 0 || (symbol && begin == 0))
                 return KERNEL_SYMBOLS_E_HIDDEN;
         address = begin + offset;
-        holder = find_holder(text, length, address);
+        r = find_holder(text, length, address, &holder, e);
+        if (r != 0)
+                return r;
         if (address < begin || !holder.is_text || holder.address == 0)
                 return refuse(e, REFUSED_INVALID, "bad-address",
                               "0x%" PRIx64 "%s%s is not an address of a function of this kernel", offset,

@@ -249,6 +249,13 @@ int process_read_cgroup(const char *cgroups, uint32_t pid, char **ret_path, uint
         return 0;
 }
 
+bool process_read_uid(uint32_t pid, uint32_t *ret) {
+        char path[32], text[1024];
+
+        (void)snprintf(path, sizeof(path), "/proc/%u/status", pid);
+        return read_file(AT_FDCWD, path, text, sizeof(text)) && process_parse_uid(text, ret);
+}
+
 int process_scan(clockid_t clock, const char *cgroups, TaskScan **ret, Explanation *e) {
         _cleanup_(task_scan_freep) TaskScan *scan = calloc(1, sizeof(*scan));
         Scanner s = scanner_of(clock, cgroups);

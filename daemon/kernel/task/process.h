@@ -21,6 +21,9 @@ bool process_parse_stat(const char *text, uint32_t *ret_parent, uint64_t *ret_ti
 /* Of /proc/PID/status its real uid. Pure. */
 bool process_parse_uid(const char *text, uint32_t *ret_uid);
 
+/* The real uid that the process has now; false: it is gone. Any thread; no allocation. */
+bool process_read_uid(uint32_t pid, uint32_t *ret);
+
 /*
  * Of the text of /proc/PID/cgroup the path in the hierarchy that perf events use: that of the v1 controller perf_event,
  * where there is one, else v2. Not terminated, NULL if there is none. Pure.

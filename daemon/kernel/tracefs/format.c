@@ -129,6 +129,31 @@ static void set_fixed(PlanField *f, const struct tep_format_field *t, const char
         }
 }
 
+/*
+ * Arguments of system calls are 8 bytes each, of which the format says "signed:0" whatever their type is: an int is the lower half
+ * of its register, and what is in the upper one is left from before, so that -100 would be 0xffffff9c.
+ */
+static void narrow_argument(PlanField *f, const struct tep_format_field *t, const char *type) {
+        static const char *const ints[] = { "int", "s32", "__s32", "pid_t", "key_t", "clockid_t", "timer_t", "mqd_t", "key_serial_t" };
+        static const char *const longs[] = { "long", "off_t", "loff_t", "ssize_t" };
+
+        if (f->kind != FIELD_UNSIGNED || f->element_size != 8 || f->count != 1 || (t->flags & TEP_FIELD_IS_ARRAY) ||
+            has_word(type, "unsigned"))
+                return;
+        for (size_t i = 0; i < ARRAY_SIZE(longs); i++)
+                if (has_word(type, longs[i])) {
+                        f->kind = FIELD_SIGNED;
+                        return;
+                }
+        for (size_t i = 0; i < ARRAY_SIZE(ints); i++)
+                if (has_word(type, ints[i])) {
+                        f->kind = FIELD_SIGNED;
+                        f->element_size = 4;
+                        f->offset += __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0;
+                        return;
+                }
+}
+
 static int refuse_text(const char *group, Span s, Explanation *e) {
         int n = 0;
 
@@ -164,8 +189,26 @@ static int add_field(Plan *p, const struct tep_format_field *t, Span declaration
                 set_dynamic(f, t, type);
         else
                 set_fixed(f, t, type);
+        if (!dynamic && strcmp(p->group, "syscalls") == 0)
+                narrow_argument(f, t, type);
         if (end > p->min_size)
                 p->min_size = (uint32_t)end;
+        return 0;
+}
+
+/* Of a system call: a size, a file descriptor or -ENOENT, which the kernel's format shows as 0xfffffffffffffffe. */
+static void show_result(Plan *p) {
+        for (size_t i = 0; i < p->n_fields; i++)
+                if (strcmp(p->group, "syscalls") == 0 && strcmp(p->fields[i].name, "ret") == 0 && p->fields[i].kind == FIELD_SIGNED)
+                        p->fields[i].hex = false;
+}
+
+/* Where the kernel's own number of the thread is. */
+static uint32_t find_common_pid(const struct tep_event *event) {
+        for (const struct tep_format_field *f = event->format.common_fields; f; f = f->next)
+                if (strcmp(f->name, "common_pid") == 0 && f->offset > 0 && f->offset < (int)FORMAT_MAX_SIZE &&
+                    f->size == sizeof(uint32_t))
+                        return (uint32_t)f->offset;
         return 0;
 }
 
@@ -215,10 +258,13 @@ int format_parse(const char *group, const char *text, size_t length, Plan **ret,
         p = plan_new((uint32_t)event->id, group, event->name);
         if (!p)
                 return error_origin(-ENOMEM);
+        p->common_pid = find_common_pid(event);
         code = add_fields(p, event, t.head, e);
         if (code != 0)
                 return code;
+        p->has_faults = plan_find(p, "__probe_ip") || plan_find(p, "__probe_func");
         code = format_add_names(p, t.print);
+        show_result(p);
         if (code == 0 && is_used(group) && is_ascii(t.print))
                 code = plan_set_print(p, t.print.at, (size_t)(t.print.end - t.print.at));
         if (code < 0)

@@ -263,6 +263,19 @@ static int tracing_list(const Tracing *t, const char *group_glob, const char *na
         return 0;
 }
 
+/* What is nearest to a system call, "syscalls:openat", is its tracepoint, which begins with sys_enter_. */
+static void find_nearest(Nearest *near, const Names *all, const char *group, const char *name, const char *wanted) {
+        for (size_t i = 0; i < all->n; i++) {
+                const char *entry = strncmp(all->names[i], group, strlen(group)) == 0 ? all->names[i] + strlen(group) : "";
+
+                nearest_add(near, wanted, all->names[i]);
+                if (strncmp(entry, ":sys_enter_", strlen(":sys_enter_")) == 0 && strcmp(entry + strlen(":sys_enter_"), name) == 0) {
+                        *near = (Nearest){ .word = all->names[i] };
+                        return;
+                }
+        }
+}
+
 /* Unknown, or there but not for us: events/ is only readable with privileges. */
 static int tracing_refuse_unknown(const Tracing *t, const char *group, const char *name, Explanation *e) {
         _cleanup_free_ char *path = NULL, *wanted = NULL;
@@ -277,8 +290,7 @@ static int tracing_refuse_unknown(const Tracing *t, const char *group, const cha
         r = tracing_list(t, "*", "*", &all, e);
         if (r != 0)
                 return r;
-        for (size_t i = 0; i < all.n; i++)
-                nearest_add(&near, wanted, all.names[i]);
+        find_nearest(&near, &all, group, name, wanted);
         r = refuse(e, REFUSED_NOT_FOUND, "unknown-event",
                    "this kernel has no tracepoint %s: `perfctl available` lists its tracepoints%s", wanted, HINT(&near));
         tracing_names_free(all.names);
@@ -373,6 +385,16 @@ static unsigned word_before(const char *filter, unsigned at) {
         return at;
 }
 
+/* With these the kernel has read a value, and stands behind it. */
+static bool is_about_value(const char *said) {
+        static const char *const about[] = { "Expecting ", "Illegal operation", "Illegal integer" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(about); i++)
+                if (strncmp(said, about[i], strlen(about[i])) == 0)
+                        return true;
+        return false;
+}
+
 /*
  * After a refused write the file holds the filter, a line with a caret below the mistake, and
  * "parse_error: TEXT".
@@ -392,14 +414,22 @@ static void take_complaint(const char *text, const char *group, const char *name
         said += strlen("parse_error: ");
         at = caret && strspn(caret, " ") <= strlen(filter) ? (unsigned)strspn(caret, " ") + 1 : 0;
         is_unknown = strncmp(said, "Field not found", strlen("Field not found")) == 0;
-        if (at > 0 && filter[at - 1 + strspn(filter + at - 1, " ")] == '\0' && !is_unknown)
+        if (at > 0 && filter[at - 1 + strspn(filter + at - 1, " ")] == '\0' && !is_unknown && !is_about_value(said))
                 (void)refuse(e, REFUSED_INVALID, "bad-filter", "the kernel refuses the filter '%s': something is missing at its "
                              "end (%.*s)", filter, (int)strcspn(said, "\n"), said);
         else
                 (void)refuse(e, REFUSED_INVALID, "bad-filter", "the kernel refuses the filter '%s': %.*s%s%s%s%s%s", filter,
                              (int)strcspn(said, "\n"), said, is_unknown ? "; `perfctl show " : "", is_unknown ? group : "",
                              is_unknown ? ":" : "", is_unknown ? name : "", is_unknown ? "` lists them" : "");
-        e->position = is_unknown && at > 0 ? word_before(filter, at) : at;
+        e->position = (is_unknown || is_about_value(said)) && at > 0 ? word_before(filter, at) : at;
+}
+
+static bool ends_in_operator(const char *filter) {
+        size_t n = strlen(filter);
+
+        while (n > 0 && filter[n - 1] == ' ')
+                n--;
+        return n >= 2 && (memcmp(filter + n - 2, "&&", 2) == 0 || memcmp(filter + n - 2, "||", 2) == 0);
 }
 
 void tracing_explain_filter(const Tracing *t, const char *group, const char *name, const char *filter,
@@ -411,6 +441,8 @@ void tracing_explain_filter(const Tracing *t, const char *group, const char *nam
         (void)refuse(e, REFUSED_INVALID, "bad-filter",
                      "the kernel refuses the filter '%s' for %s:%s; `perfctl show %s:%s` lists the fields that it can "
                      "use", filter, group, name, group, name);
+        if (ends_in_operator(filter)) /* the kernel has no words for it */
+                e->position = (unsigned)strlen(filter) + 1;
         (void)snprintf(own, sizeof(own), "perfd-%d", (int)getpid());
         instance = tracefs_instance_create(own);
         if (!instance)

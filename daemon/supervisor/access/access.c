@@ -120,6 +120,7 @@ static int strings_message(const Strings *from, char ***ret, size_t *ret_n) {
 int access_message(const Access *a, Perfd__V1__Access **ret) {
         Perfd__V1__Access *m = malloc(sizeof(*m));
         const ConfigRule *rule = a->rule;
+        _cleanup_free_ char *path = NULL;
         char *place = NULL;
         int r;
 
@@ -132,7 +133,8 @@ int access_message(const Access *a, Perfd__V1__Access **ret) {
         if (!rule)
                 return 0;
         m->rule = (uint32_t)a->number;
-        if (asprintf(&place, "%s:%u", rule->at.path, rule->at.line) < 0)
+        path = realpath(rule->at.path, NULL); /* it is as on the command line before the first reload */
+        if (asprintf(&place, "%s:%u", path ? path : rule->at.path, rule->at.line) < 0)
                 return error_origin(-ENOMEM);
         m->place = place;
         m->stat = rule->stat;

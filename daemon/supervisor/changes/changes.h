@@ -26,6 +26,7 @@ typedef struct Changes {
 /* How long events that are added stay, if not until they are removed. */
 typedef struct AddOptions {
         uint64_t owner;  /* id of the connection with which they end; 0: none */
+        bool is_shared;  /* with owner: one that is equal and temporary is held instead */
         bool keep;       /* over restarts */
         bool is_written; /* they come from there, or from the configuration: nobody waits for an answer */
 } AddOptions;
@@ -53,7 +54,7 @@ int changes_set_filter(Changes *s, const char *name, const char *filter, Explana
 int changes_set_period(Changes *s, const char *name, uint64_t period, uint64_t frequency, Explanation *e);
 
 /*
- * supervisor/changes/rings.c: rings of another size on all CPUs; no sample is lost or doubled. Refused: as before. A failure of the
+ * supervisor/changes/rings.c: rings of another size on all CPUs; no sample is lost or delivered twice. Refused: as before. A failure of the
  * kernel in the middle is fatal: negative.
  */
 int changes_resize_rings(Changes *s, size_t size, Explanation *e);

@@ -14,15 +14,18 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/supervisor/changes/already.h"
 #include "daemon/supervisor/changes/changes.h"
 #include "daemon/supervisor/changes/kept.h"
 #include "daemon/supervisor/events/external.h"
+#include "daemon/supervisor/events/holders.h"
 #include "daemon/supervisor/events/open.h"
 #include "daemon/supervisor/events/quota.h"
 #include "daemon/supervisor/events/registered.h"
 #include "daemon/supervisor/events/select.h"
 #include "daemon/supervisor/ledger/ledger.h"
 #include "daemon/supervisor/ledger/removed.h"
+#include "daemon/supervisor/readers/budgets.h"
 #include "daemon/supervisor/readers/publish.h"
 #include "daemon/supervisor/readers/switch.h"
 #include "daemon/supervisor/resolve/external.h"
@@ -51,6 +54,10 @@ static int changes_update_active(Changes *s, Explanation *e) {
         if (error != 0)
                 return error;
         s->readers->active = active;
+        if (!active)
+                error = readers_hear_uids(s->readers, false);
+        if (error < 0)
+                return error;
         s->readers->knows_tasks = false; /* while they were off, who came and went was not noticed */
         return active && s->readers->wants_tasks ? readers_learn_tasks(s->readers) : 0;
 }
@@ -61,32 +68,44 @@ static int check_name(const Changes *s, const Index *names, const Registration *
 
         if (events_find(s->events, name))
                 return refuse(e, REFUSED_EXISTS, "exists", "an event called %s already exists: %s", name,
-                              g->of_glob ? "remove it, or name the others one by one, because the events of a pattern cannot be "
-                                      "given names"
-                                         : "remove it, or give this one a --name");
+                              g->of_glob ? "it is another one than the pattern would add: remove it, or name the others one by one, because the "
+                                      "events of a pattern cannot be given names"
+                                         : "remove it, or give this one another name");
         return names_find(names, name) == g ? 0 : refuse(e, REFUSED_EXISTS, "exists", "%s is named twice", name);
 }
 
-/* Everything named, as a list that is not yet registered. */
-static int resolve_all(Changes *s, EventSpec *specs, size_t n, Registration **ret, Explanation *e) {
-        Registration *list = NULL, **end = &list;
+/* The names of what is to be registered, and how much that is. */
+static int check_list(const Changes *s, Registration *list, size_t n, Explanation *e) {
         Index names = INDEX_NULL;
+        int r = names_add_list(&names, list);
+
+        for (const Registration *g = list; g && r == 0; g = g->next)
+                r = check_name(s, &names, g, e);
+        index_deinit(&names);
+        if (r == 0 && s->events->n_registrations + n > MAX_EVENTS)
+                r = refuse(e, REFUSED_EXHAUSTED, "too-many-events", "%zu and %zu more exceed the limit of %d events: remove some",
+                           s->events->n_registrations, n, MAX_EVENTS);
+        return r;
+}
+
+/* Everything named, as a list that is not yet registered; without what is there `already`. */
+static int resolve_all(Changes *s, EventSpec *specs, size_t n, const AddOptions *adding, Registration **ret, Already *already,
+                       Explanation *e) {
+        Registration *list = NULL, **end = &list;
         size_t n_list = 0;
         int r = 0;
 
         for (size_t i = 0; i < n && r == 0 && n_list <= MAX_EVENTS; i++) {
                 r = resolver_resolve(s->resolver, &specs[i], end, e);
-                for (; *end; end = &(*end)->next)
+                for (; *end; end = &(*end)->next) {
+                        (*end)->asked = i;
                         n_list++;
+                }
         }
         if (r == 0)
-                r = names_add_list(&names, list);
-        for (const Registration *g = list; g && r == 0; g = g->next)
-                r = check_name(s, &names, g, e);
-        index_deinit(&names);
-        if (r == 0 && s->events->n_registrations + n_list > MAX_EVENTS)
-                r = refuse(e, REFUSED_EXHAUSTED, "too-many-events", "%zu and %zu more exceed the limit of %d events: remove some",
-                           s->events->n_registrations, n_list, MAX_EVENTS);
+                r = already_take(s->events, &list, adding, already, e);
+        if (r == 0)
+                r = check_list(s, list, n_list, e);
         if (r != 0) {
                 registrations_free(s->events, list);
                 return r;
@@ -230,47 +249,70 @@ static int register_list(Changes *s, Registration *list, size_t n, const AddOpti
         return r;
 }
 
+/* What was resolved is opened, and the connection that it ends with holds it. */
+static int open_list(Changes *s, Registration **list, const AddOptions *adding, Explanation *e) {
+        bool is_new;
+        int r = 0;
+
+        for (Registration *g = *list; g && adding->is_written; g = g->next)
+                registration_allow_absence(g);
+        if (!adding->is_written) /* what was kept was within the quota when it was added */
+                r = events_check_quota(s->events, *list, e);
+        if (r == 0)
+                r = events_open_list(s->events, list, e);
+        for (Registration *g = *list; g && r == 0; g = g->next) {
+                g->is_persistent = adding->keep;
+                r = check_keeping(&g->event->spec, adding, e);
+                if (r == 0 && adding->owner != 0)
+                        r = holders_add(g, adding->owner, g->event->spec.uid, &is_new);
+        }
+        return r;
+}
+
+static int add_list(Changes *s, Registration *list, const AddOptions *adding, const Already *already, EventRefs *refs, Explanation *e) {
+        size_t n = 0;
+        int r = open_list(s, &list, adding, e);
+
+        if (r == 0)
+                r = already_refs(already, list, refs);
+        for (const Registration *g = list; g; g = g->next)
+                n++;
+        if (r != 0)
+                registrations_free(s->events, list);
+        return r == 0 && list ? register_list(s, list, n, adding, e) : r;
+}
+
 int changes_add(Changes *s, EventSpec *specs, size_t n, const AddOptions *adding, EventRefs *ret_refs, Explanation *e) {
+        _cleanup_(already_deinit) Already already = ALREADY_NULL;
         EventRefs refs = { .n = 0 };
         Registration *list = NULL;
-        size_t n_list = 0;
         int r;
 
         thread_assert(THREAD_MAIN);
-        r = resolve_all(s, specs, n, &list, e);
-        for (Registration *g = list; g && r == 0 && adding->is_written; g = g->next)
-                registration_allow_absence(g);
-        if (r == 0 && !adding->is_written) /* what was kept was within the quota when it was added */
-                r = events_check_quota(s->events, list, e);
+        r = resolve_all(s, specs, n, adding, &list, &already, e);
         if (r == 0)
-                r = events_open_list(s->events, &list, e);
-        for (Registration *g = list; g && r == 0; g = g->next) {
-                g->owner = adding->owner;
-                g->kept = adding->keep;
-                n_list++;
-                r = check_keeping(&g->event->spec, adding, e);
-                if (r == 0)
-                        r = event_refs_add(&refs, g->event->id, g->event->spec.name);
-        }
-        if (r != 0)
-                registrations_free(s->events, list);
-        else if (list)
-                r = register_list(s, list, n_list, adding, e);
+                r = add_list(s, list, adding, &already, &refs, e);
         if (r != 0) {
+                already_undo(&already, s->operations, adding->owner);
                 event_refs_deinit(&refs);
                 return r;
         }
+        *e = EXPLANATION_NULL;
+        already_note(&already, e);
         *ret_refs = refs;
         return 0;
 }
 
 int changes_remove_selected(Changes *s, Registration *const *selected, size_t n, Explanation *e) {
+        _cleanup_(cut_scope_unrefp) CutScope *scope = NULL;
         int r = list_switch(s, selected, n, false, e);
 
         if (r == 0)
+                r = events_cut_scope(selected, n, &scope);
+        if (r == 0)
                 r = ledger_say_last_losses(s->ledger, selected, n);
         if (r == 0)
-                r = readers_cut(s->readers); /* the last one that they are in */
+                r = readers_cut(s->readers, scope); /* the last one that they are in */
         if (r != 0)
                 return r;
         for (size_t i = 0; i < n; i++) {
@@ -327,23 +369,47 @@ void changes_on_connection_gone(void *userdata, uint64_t id) {
 
         operations_drop(s->operations, id);
         for (Registration *g = s->events->registrations; g; g = g->next)
-                if (g->owner == id) {
-                        g->owner = OWNER_GONE;
+                if (holders_remove(g, id) && registration_is_orphan(g))
                         operations_set_due(s->operations, CHANGE_ORPHANS);
-                }
+}
+
+/* Who has asked for them is charged with what readers do for that. ret_n: how many there were. */
+static int remove_orphans_of_one(Changes *s, Registration **orphans, size_t *ret_n) {
+        uint32_t first = 0, uid = 0;
+        uint64_t before;
+        size_t n = 0;
+        int r;
+
+        for (Registration *g = s->events->registrations; g; g = g->next) {
+                if (!registration_is_orphan(g))
+                        continue;
+                uid = registration_has_uid(g, &uid) ? uid : 0;
+                if (n > 0 && uid != first)
+                        continue;
+                first = uid;
+                orphans[n++] = g;
+        }
+        *ret_n = n;
+        if (n == 0)
+                return 0;
+        before = readers_charge(s->readers, first);
+        r = changes_remove_selected(s, orphans, n, NULL);
+        (void)readers_charge(s->readers, before);
+        return r;
 }
 
 int changes_remove_orphans(void *userdata) {
         Changes *s = userdata;
         _cleanup_free_ Registration **orphans = calloc(s->events->n_registrations + 1, sizeof(*orphans));
         size_t n = 0;
+        int r;
 
         if (!orphans)
                 return error_origin(-ENOMEM);
-        for (Registration *g = s->events->registrations; g; g = g->next)
-                if (g->owner == OWNER_GONE)
-                        orphans[n++] = g;
-        return n > 0 ? changes_remove_selected(s, orphans, n, NULL) : 0;
+        do
+                r = remove_orphans_of_one(s, orphans, &n);
+        while (r == 0 && n > 0);
+        return r;
 }
 
 /* What carriers and readers have to know of it. */

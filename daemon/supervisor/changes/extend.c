@@ -52,7 +52,7 @@ static int split(Registration *g, PerfFdSet *ret) {
 }
 
 /* Disabled by their readers; where a CPU has none any more they are off already. */
-static int disable_parts(Changes *s, Part *parts, size_t n, bool to_heirs) {
+static int disable_parts(Changes *s, Part *parts, size_t n, bool to_successors) {
         _cleanup_free_ PerfFdSet **list = calloc(n + 1, sizeof(*list));
         int r;
 
@@ -60,7 +60,7 @@ static int disable_parts(Changes *s, Part *parts, size_t n, bool to_heirs) {
                 return error_origin(-ENOMEM);
         for (size_t i = 0; i < n; i++)
                 list[i] = &parts[i].gone;
-        if (!to_heirs)
+        if (!to_successors)
                 return event_fds_disable(s->readers, list, n);
         r = event_fds_cut_over(s->readers, list, n);
         events_end_succession(s->events);
@@ -68,11 +68,11 @@ static int disable_parts(Changes *s, Part *parts, size_t n, bool to_heirs) {
 }
 
 /* Readers know them until now, speaking or on standby. */
-static int let_go(Changes *s, Part *parts, size_t n, bool to_heirs) {
-        int r = disable_parts(s, parts, n, to_heirs);
+static int let_go(Changes *s, Part *parts, size_t n, bool to_successors) {
+        int r = disable_parts(s, parts, n, to_successors);
 
         for (size_t i = 0; i < n && r == 0; i++)
-                r = registration_keep_counts(s->events, parts[i].registration, &parts[i].gone, to_heirs);
+                r = registration_keep_counts(s->events, parts[i].registration, &parts[i].gone, to_successors);
         for (size_t i = 0; i < n; i++)
                 parts[i].registration->pending = PERF_FD_SET_NULL;
         if (r == 0)

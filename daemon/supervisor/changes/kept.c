@@ -53,7 +53,7 @@ static bool change_is_kept(const Changes *s, const KeptChange *change) {
         bool is_kept = change->added != NULL;
 
         for (size_t i = 0; i < change->n_subjects && !is_kept; i++)
-                is_kept = change->subjects[i]->kept;
+                is_kept = change->subjects[i]->is_persistent;
         for (const PendingEvent *w = s->events->pending.first; w && !is_kept; w = w->next)
                 is_kept = !w->is_configured && change_drops(change, w);
         return is_kept;
@@ -77,7 +77,7 @@ static int put_events(const Changes *s, const KeptChange *change, Perfd__V1__Add
         for (const Registration *g = s->events->registrations; g && r == 0; g = g->next) {
                 bool changes = g->is_selected;
 
-                if (!g->kept || (changes && change->removed))
+                if (!g->is_persistent || (changes && change->removed))
                         continue;
                 r = put_event(changes && change->spec ? change->spec : &g->event->spec,
                               changes && change->enabled ? *change->enabled : g->enabled, q);

@@ -70,7 +70,7 @@ static int end_reader(Changes *s, uint32_t slot) {
 
 /* Streams that began meanwhile begin here on its CPU: what it has read before was from before them, or nobody knows. */
 static int take_missed_cut(Changes *s, uint32_t slot) {
-        int r = readers_cut(s->readers);
+        int r = readers_cut(s->readers, NULL);
 
         return r < 0 || reader_is_stalled(&s->readers->answering.readers[slot])
                        ? r

@@ -24,13 +24,13 @@ int configuration_validate(Configuration *s, const ConfigText *texts, size_t n, 
 int configuration_apply_initial(Configuration *s, Explanation *e); /* the one that it was started with */
 int configuration_reload(Configuration *s, Perfd__V1__ReloadReply *ret, Explanation *e);
 /*
- * A text as the configuration until the next reload; `path` is for messages. may_wait: what cannot be opened now is pending,
+ * A text, with its drop-ins, as the configuration until the next reload. may_wait: what cannot be opened now is pending,
  * and refuses nothing.
  */
-int configuration_apply(Configuration *s, const char *yaml, const char *path, bool may_wait,
-                        Perfd__V1__ReloadReply *ret, Explanation *e);
-/* What that would do. The reply's strings and arrays are malloc'ed, for free_unpacked(), also when it fails. */
-int configuration_plan(Configuration *s, const char *yaml, const char *path, bool may_wait, Perfd__V1__PlanReply *ret,
+int configuration_apply(Configuration *s, const ConfigText *texts, size_t n, bool may_wait, Perfd__V1__ReloadReply *ret,
+                        Explanation *e);
+/* What that would do, or, of no text, a reload. The reply's strings and arrays are malloc'ed, for free_unpacked(), also when it fails. */
+int configuration_plan(Configuration *s, const ConfigText *texts, size_t n, bool may_wait, Perfd__V1__PlanReply *ret,
                        Explanation *e);
 /* Those of the configuration that holds now which perfd was started without, and that a restart would let hold. -ENOMEM */
 int configuration_add_restart_settings(const Configuration *s, Perfd__V1__ReloadReply *ret);

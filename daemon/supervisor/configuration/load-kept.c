@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/control/control.h"
 #include "daemon/kernel/host/state-file.h"
 #include "daemon/supervisor/configuration/retry.h"
 
@@ -28,13 +29,19 @@ static int give_up_file(Configuration *s, const char *why) {
 /* Each is pending until it is opened, which is tried at once. */
 static int load_file(Configuration *s, const uint8_t *bytes, size_t n) {
         Perfd__V1__AddRequest *q = perfd__v1__add_request__unpack(NULL, n, bytes);
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT; /* as of a client: what is in it is shown to clients */
+        Explanation e = EXPLANATION_NULL, why = EXPLANATION_NULL;
         PendingEvent *list = NULL;
         int r = 0;
 
-        if (!q) {
-                Explanation e;
-
+        request.body_case = PERFD__V1__REQUEST__BODY_ADD;
+        request.add = q;
+        if (!q)
                 (void)refuse(&e, REFUSED_INVALID, "state-file", "%s contains no list of events", s->changes->state_path);
+        else if (request_check_texts(&request, &why) != 0)
+                (void)refuse(&e, REFUSED_INVALID, "state-file", "%s is damaged: %s", s->changes->state_path, why.text);
+        if (e.text[0]) {
+                perfd__v1__add_request__free_unpacked(q, NULL);
                 return give_up_file(s, e.text);
         }
         for (size_t i = q->n_events; i > 0 && r == 0; i--) { /* from the end, so that each is put before the others */

@@ -369,18 +369,19 @@ int configuration_add_restart_settings(const Configuration *s, Perfd__V1__Reload
         return add_settings(s->settings->started_with, s->settings->config, true, &ret->settings, &ret->n_settings);
 }
 
-int configuration_plan(Configuration *s, const char *yaml, const char *path, bool may_wait, Perfd__V1__PlanReply *ret,
+int configuration_plan(Configuration *s, const ConfigText *texts, size_t n, bool may_wait, Perfd__V1__PlanReply *ret,
                        Explanation *e) {
         _cleanup_(config_unrefp) Config *c = NULL;
-        Trial trial = { .names = INDEX_NULL, .may_wait = may_wait };
-        Reload w = { .end = &w.added, .may_wait = may_wait };
+        Trial trial = { .names = INDEX_NULL };
+        Reload w = { .end = &w.added };
         int r;
 
         thread_assert(THREAD_MAIN);
-        r = reload_parse(yaml, path, &c, e);
+        r = n > 0 ? reload_parse(texts, n, &c, e) : reload_load(s, &c, e);
         if (r != 0)
                 return r;
         trial.config = c;
+        trial.may_wait = w.may_wait = n > 0 ? may_wait : !c->strict;
         r = trial_run(s, &trial, e);
         if (r == 0)
                 r = take_all(s, &trial, &w, e);

@@ -149,7 +149,7 @@ int configuration_apply_initial(Configuration *s, Explanation *e) {
 
 #define MORE_MISTAKES_SIZE 80 /* of a list, for what it has no room for */
 
-static int refuse_mistakes(const ConfigDiagnostics *m, const char *path, Explanation *e) {
+static int refuse_errors(const ConfigDiagnostics *m, const char *path, Explanation *e) {
         size_t used = 0, n_left = 0;
         char line[sizeof(e->text)];
 
@@ -176,7 +176,7 @@ static int refuse_mistakes(const ConfigDiagnostics *m, const char *path, Explana
 static int refuse_config(int r, const ConfigDiagnostics *m, const char *path, Explanation *e) {
         if (r == REFUSED_CANCELLED)
                 return refuse(e, r, "cancelled", "it was not read completely: perfd is stopping, or the request was cancelled");
-        return r > 0 ? refuse_mistakes(m, path, e) : r;
+        return r > 0 ? refuse_errors(m, path, e) : r;
 }
 
 /* What only the daemon knows of a configuration that is right else: its rules. */
@@ -196,21 +196,30 @@ static void log_warning(const ConfigDiagnostic *m) {
         log_print(LOG_WARNING, MESSAGE_BAD_CONFIG, "%s", line);
 }
 
-static int reload_file(Configuration *s, Perfd__V1__ReloadReply *ret, Explanation *e) {
-        _cleanup_(config_unrefp) Config *c = NULL;
-        ConfigDiagnostics mistakes = CONFIG_DIAGNOSTICS_NULL;
+int reload_load(const Configuration *s, Config **ret, Explanation *e) {
+        ConfigDiagnostics diagnostics = CONFIG_DIAGNOSTICS_NULL;
         int r;
 
-        thread_assert(THREAD_MAIN);
         if (!s->settings->config_path)
                 return refuse(e, REFUSED_INVALID, "bad-config", "perfd runs without a configuration: start it with --config to "
                         "reload one");
-        r = config_load(s->settings->config_path, &mistakes, &c);
-        r = check_rules(r, c, &mistakes);
-        r = refuse_config(r, &mistakes, s->settings->config_path, e);
-        for (size_t i = 0; i < mistakes.n_items && r == 0; i++)
-                log_warning(&mistakes.items[i]);
-        config_diagnostics_deinit(&mistakes);
+        r = config_load(s->settings->config_path, &diagnostics, ret);
+        r = check_rules(r, r == 0 ? *ret : NULL, &diagnostics);
+        if (r > 0)
+                *ret = config_unref(*ret);
+        r = refuse_config(r, &diagnostics, s->settings->config_path, e);
+        for (size_t i = 0; i < diagnostics.n_items && r == 0; i++)
+                log_warning(&diagnostics.items[i]);
+        config_diagnostics_deinit(&diagnostics);
+        return r;
+}
+
+static int reload_file(Configuration *s, Perfd__V1__ReloadReply *ret, Explanation *e) {
+        _cleanup_(config_unrefp) Config *c = NULL;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        r = reload_load(s, &c, e);
         if (r != 0)
                 return r;
         s->settings->loads_own_config = true;
@@ -236,24 +245,24 @@ int configuration_reload(Configuration *s, Perfd__V1__ReloadReply *ret, Explanat
         return r;
 }
 
-int reload_parse(const char *yaml, const char *path, Config **ret, Explanation *e) {
-        ConfigDiagnostics mistakes = CONFIG_DIAGNOSTICS_NULL;
-        int r = config_parse(path, yaml, strlen(yaml), &mistakes, ret);
+int reload_parse(const ConfigText *texts, size_t n, Config **ret, Explanation *e) {
+        ConfigDiagnostics diagnostics = CONFIG_DIAGNOSTICS_NULL;
+        int r = config_parse_all(texts, n, &diagnostics, ret);
 
-        r = check_rules(r, r == 0 ? *ret : NULL, &mistakes);
+        r = check_rules(r, r == 0 ? *ret : NULL, &diagnostics);
         if (r > 0)
                 *ret = config_unref(*ret);
-        r = refuse_config(r, &mistakes, path, e);
-        config_diagnostics_deinit(&mistakes);
+        r = refuse_config(r, &diagnostics, texts[0].path, e);
+        config_diagnostics_deinit(&diagnostics);
         return r;
 }
 
-int configuration_apply(Configuration *s, const char *yaml, const char *path, bool may_wait,
-                        Perfd__V1__ReloadReply *ret, Explanation *e) {
+int configuration_apply(Configuration *s, const ConfigText *texts, size_t n, bool may_wait, Perfd__V1__ReloadReply *ret,
+                        Explanation *e) {
         _cleanup_(config_unrefp) Config *c = NULL;
         int r;
 
         thread_assert(THREAD_MAIN);
-        r = reload_parse(yaml, path, &c, e);
+        r = reload_parse(texts, n, &c, e);
         return r == 0 ? configuration_change_config(s, c, may_wait, ret, e) : r;
 }

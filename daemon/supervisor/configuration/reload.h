@@ -41,8 +41,10 @@ int reload_end(const Configuration *s, Reload *w, Explanation *e);
 /* All of it, with `may_wait`. */
 int reload_prepare(Configuration *s, const Config *c, Reload *w, Explanation *e);
 void reload_deinit(Configuration *s, Reload *w);
-/* The text as a Config. Refused: with every mistake in it. */
-int reload_parse(const char *yaml, const char *path, Config **ret, Explanation *e);
+/* The text, with its drop-ins, as a Config. Refused: with every mistake in it. */
+int reload_parse(const ConfigText *texts, size_t n, Config **ret, Explanation *e);
+/* perfd's own, from its files. */
+int reload_load(const Configuration *s, Config **ret, Explanation *e);
 /* It is part of the change, though it was refused with this. -ENOMEM */
 int reload_add_pending(Configuration *s, const Config *c, const ConfigEvent *from, Reload *w, const Explanation *e);
 /* Every event of the configuration as one that is pending, for no reason yet. The list grows also when it fails: -ENOMEM. */

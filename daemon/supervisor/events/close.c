@@ -6,6 +6,14 @@
 #include "daemon/supervisor/events/charges.h"
 #include "daemon/supervisor/events/open.h"
 
+/* What was opened only to see that it can be does not wait behind what others have closed. */
+static void give_closer(Events *s, const int *fds, size_t n, _Atomic(size_t) *charged) {
+        if (operations_is_trial(s->operations))
+                closer_close_soon(s->operations->closer, fds, n, charged);
+        else
+                closer_close(s->operations->closer, fds, n, charged);
+}
+
 /* Breakpoints here and now: the next one may need their register. */
 void event_fds_close_unknown(Events *s, PerfFdSet *o, uint32_t uid) {
         _cleanup_free_ int *fds = calloc(o->n + 1, sizeof(*fds));
@@ -18,8 +26,8 @@ void event_fds_close_unknown(Events *s, PerfFdSet *o, uint32_t uid) {
                 else if (fds)
                         fds[n++] = o->fds[i].fd;
                 else
-                        closer_close(s->operations->closer, &o->fds[i].fd, 1, charged);
-        closer_close(s->operations->closer, fds, n, charged);
+                        give_closer(s, &o->fds[i].fd, 1, charged);
+        give_closer(s, fds, n, charged);
         free(o->fds);
         *o = PERF_FD_SET_NULL;
 }
@@ -66,7 +74,7 @@ void event_fds_close(Events *s, PerfFdSet *o) {
 static void close_one(void *userdata, int fd) {
         Events *s = userdata;
 
-        closer_close(s->operations->closer, &fd, 1, events_closing_of(s, events_charged_uid(s)));
+        give_closer(s, &fd, 1, events_closing_of(s, events_charged_uid(s)));
 }
 
 void events_give_closer(Events *s, bool is_there) {

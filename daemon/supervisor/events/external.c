@@ -10,7 +10,7 @@ void events_settle_external(void *userdata) {
 
         for (Registration *g = s->registrations; g; g = g->next)
                 if (g->event->external)
-                        counters_settle(&g->event->counters[s->readers->n_cpus]);
+                        counters_settle_emitted(&g->event->counters[s->readers->n_cpus]);
 }
 
 void events_update_window(Events *s) {

@@ -33,8 +33,8 @@ void event_fds_close_of(Events *s, PerfFdSet *o, uint32_t uid);
 /* The same, of what no reader was ever told of: it waits for none. */
 void event_fds_close_unknown(Events *s, PerfFdSet *o, uint32_t uid);
 /*
- * supervisor/events/counts.c: what the fds have counted, which are disabled and will be closed, stays in the ledger and, but for heirs that come to
- * nothing, in what is sent of counts. is_standby: others were active when they were disabled, which a reader that does not answer
- * may not have come to know. -errno
+ * supervisor/events/counts.c: what the fds have counted, which are disabled and will be closed, stays in the ledger and, except for
+ * successors that never became active, in the counts that are sent. is_standby: others were active when they were disabled, which a
+ * reader that does not answer may not know. -errno
  */
 int registration_keep_counts(const Events *s, Registration *r, const PerfFdSet *o, bool is_standby);

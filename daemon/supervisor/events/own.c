@@ -15,14 +15,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/text/words.h"
 #include "daemon/base/checkpoint.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/base/log.h"
 #include "daemon/base/printable.h"
+#include "daemon/supervisor/events/holders.h"
 #include "daemon/supervisor/events/registered.h"
 
 #define OWN_CONNECTIONS_MAX 16  /* of one uid, that events end with: they are never closed for being idle */
-#define INTERVAL_MIN (10 * NSEC_PER_MSEC)
+#define INTERVAL_MIN_MS 10
+#define INTERVAL_MIN (INTERVAL_MIN_MS * NSEC_PER_MSEC)
 #define NAMES_MAX 1000    /* of one request */
 #define CGROUP_NAMES_MAX 8 /* of one request: each may have all cgroups of the host looked at, while other changes wait */
 #define OWN_GLOBS_MAX 16  /* each is matched with the names of all events */
@@ -70,7 +73,8 @@ static int check_options(const Access *a, const EventSpec *spec, Explanation *e)
         if (spec->containers.n > 0) /* a refusal would say which there are, and what they are called */
                 return refuse_event(a, spec, "on a container: name its cgroup", e);
         if (spec->interval > 0 && spec->interval < INTERVAL_MIN)
-                return refuse_event(a, spec, "read more often than each 10 ms", e);
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-reads", "%s: the counts of an event that a rule grants are read every %u ms at "
+                              "most: set a longer interval", QUOTE(spec->event ? spec->event : ""), INTERVAL_MIN_MS);
         return 0;
 }
 
@@ -174,10 +178,12 @@ int own_check_add(const Events *s, const Access *a, const Connection *c, const P
         for (const Registration *g = s->registrations; g && n < OWN_CONNECTIONS_MAX; g = g->next) {
                 if (!own_is_of(&g->event->spec, a->uid))
                         continue;
-                for (at = 0; at < n && owners[at] != g->owner;)
-                        at++;
-                owners[at] = g->owner;
-                n += at == n;
+                for (size_t i = 0; i < g->n_holders && n < OWN_CONNECTIONS_MAX; i++) {
+                        for (at = 0; at < n && owners[at] != g->holders[i].connection;)
+                                at++;
+                        owners[at] = g->holders[i].connection;
+                        n += at == n;
+                }
         }
         for (at = 0; at < n && owners[at] != connection_id(c);)
                 at++;
@@ -375,17 +381,25 @@ static const Connection *find_connection(const Events *s, uint64_t id) {
         return c;
 }
 
+static bool is_still_granted(const Events *s, const EventSpec *spec, uint64_t connection) {
+        const Connection *c = find_connection(s, connection);
+        Access access = { .is_limited = true };
+
+        return !c || (access_of(s->settings->access, c, &access, NULL) == 0 && own_is_granted(&access, spec));
+}
+
 void own_recheck(Events *s) {
         for (Registration *g = s->registrations; g; g = g->next) {
                 const EventSpec *spec = &g->event->spec;
-                const Connection *c = spec->is_granted ? find_connection(s, g->owner) : NULL;
-                Access access = { .is_limited = true };
+                bool any = false;
 
-                if (!c || (access_of(s->settings->access, c, &access, NULL) == 0 && own_is_granted(&access, spec)))
+                for (size_t i = spec->is_granted ? g->n_holders : 0; i-- > 0;)
+                        if (!is_still_granted(s, spec, g->holders[i].connection))
+                                any = holders_remove(g, g->holders[i].connection);
+                if (!any || !registration_is_orphan(g))
                         continue;
                 log_print(LOG_NOTICE, MESSAGE_ACCESS_ENDED, "%s is removed: the access rules for uid %u have changed", spec->name,
                           (unsigned)spec->uid);
-                g->owner = OWNER_GONE;
                 operations_set_due(s->operations, CHANGE_ORPHANS);
         }
 }

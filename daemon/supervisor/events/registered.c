@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/supervisor/events/charges.h"
+#include "daemon/supervisor/events/holders.h"
 #include "daemon/supervisor/events/open.h"
 #include "daemon/supervisor/readers/switch.h"
 
@@ -124,16 +125,17 @@ static void registration_release(Readers *s, void *object) {
         free(r->pending_layout);
         free(r->cpus);
         free(r->absent);
+        free(r->holders);
         free(r);
 }
 
 Registration *registration_free(Events *s, Registration *r) {
-        uint32_t uid = events_charged_uid(s);
+        uint32_t uid = events_charged_uid(s), own;
 
         if (!r)
                 return NULL;
-        if (uid == 0 && r->event && r->event->spec.has_uid)
-                uid = r->event->spec.uid; /* whoever removes it: who has added it waits until it is closed */
+        if (uid == 0 && r->event && registration_has_uid(r, &own))
+                uid = own; /* whoever removes it: who has added it, or held it last, waits until it is closed */
         if (r->free_routes)
                 r->free_routes(r);
         if (r->was_registered) {

@@ -13,9 +13,13 @@
 #include "daemon/model/snapshot.h"
 #include "daemon/supervisor/readers/perf-fd.h"
 
-#define OWNER_GONE UINT64_MAX      /* instead of a connection's id: the event is about to be removed */
-
 typedef struct Registration Registration;
+
+/* A connection that a temporary event lives for, and whose uid it is charged to. */
+typedef struct Holder {
+        uint64_t connection; /* its id */
+        uint32_t uid;
+} Holder;
 
 /* An event while it is registered. */
 struct Registration {
@@ -33,14 +37,18 @@ struct Registration {
         bool is_followed;  /* its cgroups come and go: a glob, a container, a unit */
         bool may_be_absent; /* none of them need be there when it is opened for the first time */
         char *absent;      /* of these names, what has no cgroup now, for people; NULL: all of them have one */
-        uint64_t owner;    /* id of the connection that it ends with; 0: none; OWNER_GONE */
+        size_t asked;      /* before it is registered: of which spec of its request it is */
+        bool is_temporary; /* it ends with the last of its holders: supervisor/events/holders.h */
+        Holder *holders;   /* of a temporary one, in the order in which they came */
+        size_t n_holders;
+        uint32_t last_uid; /* of the holder that left last */
         bool can_sample;   /* as attr_plan() takes it */
-        SampleLayout *layout;         /* of what speaks; NULL of external events */
+        SampleLayout *layout;         /* of the samples of `opened`; NULL of external events */
         SampleLayout *pending_layout; /* of `pending`; NULL: the same */
-        PerfFdSet opened;  /* what speaks */
+        PerfFdSet opened;  /* the active fds: their samples count */
         PerfFdSet pending; /* on standby: the replacement before the switch, what was replaced after it */
         bool enabled;
-        bool kept;         /* stands in the state file */
+        bool is_persistent; /* it is in the state file */
         bool is_selected;  /* while a change is prepared: it is in the change's list already */
         bool is_planned;   /* the configuration that is looked at has it: supervisor/configuration/reload.c */
         bool exclude_self; /* by the reader */

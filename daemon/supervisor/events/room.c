@@ -1,6 +1,8 @@
 /* Before anything is opened: does it fit? */
 #include "daemon/supervisor/events/room.h"
 
+#include <stdio.h>
+
 #include "daemon/base/fd-limit.h"
 #include "daemon/supervisor/events/charges.h"
 #include "daemon/supervisor/events/quota.h"
@@ -21,18 +23,20 @@ size_t events_count_fds(const Events *s) {
 }
 
 int events_check_fds(const Events *s, const char *what, size_t need, Explanation *e) {
+        const size_t n_closing = atomic_load_explicit(&s->operations->closer->n_pending, memory_order_relaxed);
         const uint64_t limit = fd_limit();
+        char closing[80] = "";
         size_t have = events_count_fds(s) + s->control->n_connections + s->readers->n_subscribers +
-                      s->readers->n_subscriptions + /* each may have a pool */
-                      events_own_fds(s->readers->n_cpus) + s->readers->answering.n_fds +
-                      atomic_load_explicit(&s->operations->closer->n_pending, memory_order_relaxed);
+                      s->readers->n_pools + events_own_fds(s->readers->n_cpus) + s->readers->answering.n_fds + n_closing;
 
         if (have + need <= limit)
                 return 0;
+        if (n_closing > 0)
+                (void)snprintf(closing, sizeof(closing), ", %zu that are being closed will follow: try again", n_closing);
         return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
-                      "%s needs %zu fds (tasks or cgroups times CPUs times members), and %zu of perfd's %llu are left; raise "
+                      "%s needs %zu fds (tasks or cgroups times CPUs times members), and %zu of perfd's %llu are left%s; raise "
                       "LimitNOFILE= (RLIMIT_NOFILE), or trace fewer tasks, CPUs or events", what, need,
-                      have < limit ? (size_t)limit - have : 0, (unsigned long long)limit);
+                      have < limit ? (size_t)limit - have : 0, (unsigned long long)limit, closing);
 }
 
 static int check_least(Events *s, const Registration *g, size_t least, Explanation *e) {
@@ -59,14 +63,21 @@ static int count_needed(Events *s, const Registration *g, size_t *ret, Explanati
                 r = events_find_targets(s, g, &targets, e);
         if (r != 0)
                 return r;
-        if (targets.n_doubled > 0)
-                notes_add_nested(&s->operations->notes, spec->name, targets.n_doubled);
+        if (targets.n_duplicates > 0)
+                notes_add_nested(&s->operations->notes, spec->name, targets.n_duplicates);
         *ret = targets.n * n_slots * g->plan.n_attrs;
         return 0;
 }
 
-int events_count_room(Events *s, const Registration *list, size_t *ret_n_fds, Explanation *e) {
-        size_t need = 0, one = 0;
+uint64_t events_count_reads(const Registration *g, size_t n_fds) {
+        const uint64_t interval = g->event->spec.interval;
+
+        return interval > 0 ? n_fds * (1000 * NSEC_PER_SEC / interval) : 0;
+}
+
+int events_count_room(Events *s, const Registration *list, Room *ret, Explanation *e) {
+        Room need = { .n_fds = 0 };
+        size_t one = 0;
 
         for (const Registration *g = list, *before = NULL; g; before = g, g = g->next) {
                 /* the matches of a glob have one target: who is in it is looked up once */
@@ -76,17 +87,20 @@ int events_count_room(Events *s, const Registration *list, size_t *ret_n_fds, Ex
 
                 if (r != 0)
                         return r;
-                need += g->event->external ? 0 : one;
+                if (g->event->external)
+                        continue;
+                need.n_fds += one;
+                need.reads += events_count_reads(g, one);
         }
-        *ret_n_fds = need;
+        *ret = need;
         return 0;
 }
 
 int events_check_room(Events *s, const Registration *list, Explanation *e) {
-        size_t need = 0;
+        Room need = { .n_fds = 0 };
         int r = events_count_room(s, list, &need, e);
 
         if (r != 0)
                 return r;
-        return events_check_fds(s, list && !list->next ? list->event->spec.name : "what was asked for", need, e);
+        return events_check_fds(s, list && !list->next ? list->event->spec.name : "what was asked for", need.n_fds, e);
 }

@@ -118,6 +118,18 @@ static int select_running(const Events *s, const NamePatterns *patterns, bool wa
         return 0;
 }
 
+int events_cut_scope(Registration *const *list, size_t n, CutScope **ret) {
+        CutScope *c = cut_scope_new(n);
+
+        if (!c)
+                return error_origin(-ENOMEM);
+        for (size_t i = 0; i < n; i++)
+                cut_scope_add(c, list[i]->event->id);
+        cut_scope_finish(c);
+        *ret = c;
+        return 0;
+}
+
 int events_select(const Events *s, char *const *names, size_t n, Registration ***ret, size_t *ret_n,
                   Explanation *e) {
         _cleanup_(name_patterns_deinit) NamePatterns patterns = NAME_PATTERNS_NULL;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "daemon/base/error.h"
+#include "daemon/model/cut-scope.h"
 #include "daemon/supervisor/events/registration.h"
 #include "daemon/supervisor/events/events.h"
 
@@ -19,6 +20,8 @@ typedef struct EventRefs {
 } EventRefs;
 void event_refs_deinit(EventRefs *r);
 int event_refs_add(EventRefs *r, uint32_t id, const char *name);
+/* For a cut of these events. -ENOMEM */
+int events_cut_scope(Registration *const *list, size_t n, CutScope **ret);
 /* A name, a glob, "#ID" or "@GROUP". Each name selects at least one; in malloc'ed memory, in the order of registration, none twice. */
 int events_select(const Events *s, char *const *names, size_t n, Registration ***ret, size_t *ret_n,
                   Explanation *e);

@@ -174,7 +174,7 @@ static int drop_doubles(Events *s, uint32_t *ids, size_t *n) {
                 seen[id / 64] |= bit;
         }
         if (n_unique < *n)
-                notes_add_doubled(&s->operations->notes, again, *n - n_unique);
+                notes_add_duplicates(&s->operations->notes, again, *n - n_unique);
         *n = n_unique;
         return 0;
 }

@@ -5,6 +5,7 @@
  * A process is opened thread by thread, because perf_event_open(2) follows children only from where they are born.
  */
 
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/base/checkpoint.h"
@@ -191,17 +192,25 @@ static int add_inheritors(Events *s, const Registration *g, TargetSet *w) {
         return r;
 }
 
+/* As the log says it. */
+static int refuse_gone(const EventSpec *spec, size_t first, size_t n_gone, Explanation *e) {
+        char more[64] = "";
+
+        if (n_gone > 1)
+                (void)snprintf(more, sizeof(more), ", and %zu more of its pids do not exist either", n_gone - 1);
+        return note_item(refuse(e, REFUSED_NOT_FOUND, "gone", "there is no process %u%s", spec->pids[first], more), "pids", first, e);
+}
+
 /* A process that is gone is noted; that all of them are, is refused unless the event is there already. */
 static int find_tasks(Events *s, const Registration *g, TargetSet *w, Explanation *e) {
         const EventSpec *spec = &g->event->spec;
         int r = add_tasks(w, spec->tids, spec->n_tids);
-        size_t n_gone = 0;
-        uint32_t gone = 0;
+        size_t n_gone = 0, first = 0;
 
         for (size_t i = 0; i < spec->n_pids && r == 0; i++) {
                 r = note_item(add_process(w, spec->pids[i], e), "pids", i, e);
                 if (r == REFUSED_NOT_FOUND) {
-                        gone = n_gone++ == 0 ? spec->pids[i] : gone;
+                        first = n_gone++ == 0 ? i : first;
                         r = 0;
                 }
         }
@@ -210,11 +219,11 @@ static int find_tasks(Events *s, const Registration *g, TargetSet *w, Explanatio
         if (r != 0)
                 return r;
         if (n_gone > 0)
-                notes_add_gone(&s->operations->notes, spec->name, gone, n_gone);
+                notes_add_gone(&s->operations->notes, spec->name, spec->pids[first], n_gone);
         if (g->is_registered && !spec->no_inherit)
                 return add_inheritors(s, g, w);
         if (w->n == 0 && spec->n_pids > 0 && !g->is_registered)
-                return REFUSED_NOT_FOUND; /* explained by tasks_of_process() */
+                return refuse_gone(spec, first, n_gone, e);
         return 0;
 }
 
@@ -237,7 +246,7 @@ static int find_cgroups_named(Events *s, CgroupNaming naming, const Strings *nam
 
         for (size_t i = 0; i < names->n; i++) {
                 Cgroup *found = NULL;
-                size_t n = 0, n_doubled = 0;
+                size_t n = 0, n_duplicates = 0;
                 int r = note_item(cgroup_resolve(&s->host->cgroups, naming, names->items[i], &found, &n, e), lists[naming], i, e);
 
                 if (r == REFUSED_NOT_FOUND && lenient) {
@@ -247,10 +256,10 @@ static int find_cgroups_named(Events *s, CgroupNaming naming, const Strings *nam
                         continue;
                 }
                 if (r == 0)
-                        r = cgroups_add(&w->cgroups, &w->n_cgroups, found, n, &n_doubled);
+                        r = cgroups_add(&w->cgroups, &w->n_cgroups, found, n, &n_duplicates);
                 if (r != 0)
                         return r;
-                w->n_doubled += n_doubled;
+                w->n_duplicates += n_duplicates;
         }
         return 0;
 }

@@ -22,7 +22,7 @@ typedef struct TargetSet {
         size_t n, n_allocated;
         Cgroup *cgroups; /* whose fds are in the list */
         size_t n_cgroups;
-        size_t n_doubled; /* cgroups that lie in another one, or were named twice: counted with that one */
+        size_t n_duplicates; /* cgroups that lie in another one, or were named twice: counted with that one */
         const char *absent;     /* the spec's: the first name that has no cgroup now; NULL: all have one */
         CgroupNaming absent_by; /* how it names it */
         CgroupFate fate;        /* of a container that is absent */

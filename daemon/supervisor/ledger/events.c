@@ -23,13 +23,16 @@ static uint64_t event_occurred(const EventCounters *c) {
  * change of perf events from another CPU, anybody's, interrupts it in between (seen on 6.18). They are what is left of
  * its count when everything that was read and lost is taken off; that everything that was read is accounted for is what
  * the ring's own row says.
+ *
+ * What clients emit is never among them: no kernel counts it.
  */
-static uint64_t event_unwritten(const Ledger *s, const EventCounters *c) {
+static uint64_t event_unwritten(const Ledger *s, const EventCounters *c, uint32_t slot) {
         uint64_t occurred = event_occurred(c), known = c->cut.delivered + c->cut.filtered + event_ring_lost(c);
 
         for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                 known += c->cut.lost[i];
-        return s->readers->attr.has_lost && c->cut.is_consistent && !c->cut.is_approximate && occurred > known
+        return slot < s->readers->n_cpus && s->readers->attr.has_lost && c->cut.is_consistent && !c->cut.is_approximate &&
+                               occurred > known
                        ? occurred - known
                        : 0;
 }
@@ -46,7 +49,7 @@ static const EventCounters *counters_of(const Ledger *s, const Event *event, uin
                 return c;
         memset(live, 0, sizeof(*live));
         live->cut = (EventCut){ .delivered = counter_get(&c->delivered), .filtered = counter_get(&c->filtered),
-                                .doubled = counter_get(&c->doubled), .is_approximate = true };
+                                .duplicates = counter_get(&c->duplicates), .is_approximate = true };
         live->delivered = live->cut.delivered;
         live->filtered = live->cut.filtered;
         for (int i = 0; i < _LOSS_EVENT_MAX; i++)
@@ -69,7 +72,7 @@ EventCut ledger_event_totals(const Ledger *s, const Registration *g) {
                 for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                         sum.lost[i] += counter_get(&c->lost[i]);
                 sum.lost[LOSS_KERNEL_RING] += event_ring_lost(c);
-                sum.lost[LOSS_KERNEL_UNWRITTEN] += event_unwritten(s, c);
+                sum.lost[LOSS_KERNEL_UNWRITTEN] += event_unwritten(s, c, slot);
         }
         return sum;
 }
@@ -121,7 +124,7 @@ bool ledger_numbers(const Ledger *s, const DispatcherReport *report, const Event
         for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                 ret->lost[i] = cut->lost[i];
         ret->lost[LOSS_KERNEL_RING] = event_ring_lost(c);
-        ret->lost[LOSS_KERNEL_UNWRITTEN] = event_unwritten(s, c);
+        ret->lost[LOSS_KERNEL_UNWRITTEN] = event_unwritten(s, c, slot);
         ret->lost[LOSS_LATE] = late;
         sum = ret->delivered + ret->filtered;
         for (int i = 0; i < _LOSS_MAX; i++)
@@ -191,7 +194,7 @@ static int event_ledger_fill(const Ledger *s, const LedgerScope *scope, const Di
         row->occurred = now.occurred;
         row->delivered = now.delivered;
         row->filtered = now.filtered;
-        row->doubled = counters_duplicates(c);
+        row->duplicates = counters_duplicates(c);
         row->count = c->cut.count + c->closed_count;
         row->exact = event->exact && is_exact && !scope->is_unreported && has_expected(s, c, slot) && !c->is_inexact &&
                      !c->unsure && counters_expected(c) == row->count && c->cut.sampled == 0 &&

@@ -11,6 +11,7 @@
 #include "daemon/base/log.h"
 #include "daemon/supervisor/events/select.h"
 #include "daemon/supervisor/ledger/events.h"
+#include "daemon/supervisor/ledger/limit.h"
 #include "daemon/supervisor/ledger/removed.h"
 #include "daemon/supervisor/ledger/ring.h"
 #include "daemon/supervisor/readers/publish.h"
@@ -179,6 +180,8 @@ int ledger_make(const Ledger *s, const LedgerScope *scope, const DispatcherRepor
         if (r == 0)
                 r = scope->stream ? ledger_add_removed(s, scope, report, ledger) :
                                     ledger_add_subscribers(scope, report, ledger);
+        if (r == 0 && scope->stream && scope->stream->is_limited)
+                ledger_limit(ledger);
         ledger_truncate(ledger);
         if (r < 0) {
                 perfd__v1__ledger__free_unpacked(ledger, NULL);
@@ -188,24 +191,12 @@ int ledger_make(const Ledger *s, const LedgerScope *scope, const DispatcherRepor
         return 0;
 }
 
-/* Of the events that the names mean, sorted. */
-static int find_ids(const Ledger *s, char *const *names, size_t n_names, uint32_t **ret, size_t *ret_n, Explanation *e) {
+static int find_events(const Ledger *s, char *const *names, size_t n_names, CutScope **ret, Explanation *e) {
         _cleanup_free_ Registration **selected = NULL;
-        uint32_t *ids;
         size_t n;
         int r = events_select(s->events, names, n_names, &selected, &n, e);
 
-        if (r != 0)
-                return r;
-        ids = calloc(n + 1, sizeof(*ids));
-        if (!ids)
-                return error_origin(-ENOMEM);
-        for (size_t i = 0; i < n; i++)
-                ids[i] = selected[i]->event->id;
-        ledger_sort_ids(ids, n);
-        *ret = ids;
-        *ret_n = n;
-        return 0;
+        return r == 0 ? events_cut_scope(selected, n, ret) : r;
 }
 
 int ledger_answer(Ledger *s, char *const *names, size_t n_names,
@@ -213,15 +204,18 @@ int ledger_answer(Ledger *s, char *const *names, size_t n_names,
                   Perfd__V1__Ledger **ret, Explanation *e) {
         LedgerScope scope = { .is_all = n_names == 0, .has_subscriber = has_subscriber, .userdata = userdata };
         DispatcherReport report = { .n_subscribers = 0 };
-        _cleanup_free_ uint32_t *ids = NULL;
+        _cleanup_(cut_scope_unrefp) CutScope *cut = NULL;
         int r = 0;
 
         thread_assert(THREAD_MAIN);
         if (n_names > 0)
-                r = find_ids(s, names, n_names, &ids, &scope.n_ids, e);
-        scope.ids = ids;
+                r = find_events(s, names, n_names, &cut, e);
+        if (cut) {
+                scope.ids = cut->ids;
+                scope.n_ids = cut->n_ids;
+        }
         if (r == 0)
-                r = readers_cut(s->readers);
+                r = readers_cut(s->readers, cut);
         if (r == 0)
                 r = readers_report(s->readers, &report, e);
         if (r == 0)

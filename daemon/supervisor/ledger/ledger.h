@@ -24,6 +24,7 @@ typedef struct LedgerStream {
         const LedgerBase *base; /* where the numbers stood when it began; NULL: not known */
         LedgerWants wants;
         bool has_records;       /* it has asked for side records */
+        bool is_limited;        /* its rule has a predicate: ledger_limit() */
 } LedgerStream;
 
 /* What a ledger is of. */

@@ -11,6 +11,7 @@
 
 #include "daemon/base/checkpoint.h"
 #include "daemon/base/log.h"
+#include "daemon/supervisor/events/select.h"
 #include "daemon/supervisor/ledger/ledger.h"
 #include "daemon/supervisor/readers/publish.h"
 #include "daemon/supervisor/readers/wait.h"
@@ -157,7 +158,7 @@ static int get_report(Ledger *s, DispatcherReport *report) {
 static int look_at_all(Ledger *s) {
         DispatcherReport report = { .n_subscribers = 0 };
         Look look = { .n = 0 };
-        int r = readers_cut_at_once(s->readers);
+        int r = readers_cut_at_once(s->readers, NULL);
 
         if (r == 0)
                 r = get_report(s, &report);
@@ -201,12 +202,15 @@ int ledger_on_losses(void *userdata) {
 
 int ledger_say_last_losses(Ledger *s, Registration *const *list, size_t n) {
         const DispatcherReport none = { .n_subscribers = 0 };
+        _cleanup_(cut_scope_unrefp) CutScope *scope = NULL;
         Look look = { .n = 0 };
         int r;
 
         if (!atomic_load(&s->losses.bell.is_noted))
                 return 0;
-        r = readers_cut(s->readers);
+        r = n > 0 ? events_cut_scope(list, n, &scope) : 0;
+        if (r == 0)
+                r = readers_cut(s->readers, scope);
         for (size_t i = 0; i < n; i++)
                 look_at(&look, s, list[i], &none);
         for (Registration *g = n == 0 ? s->events->registrations : NULL; g; g = g->next)

@@ -66,7 +66,9 @@ static int remember(Ledger *s, Registration *g, uint64_t last_subscriber) {
                 e->probe_known = probe_read_profile(&s->host->tracing, g->probe, &e->probe_hits, &e->probe_missed);
         r = registration_keep_counts(s->events, g, &g->opened, false);
         for (uint32_t slot = 0; slot < g->event->n_slots; slot++)
-                if (slot >= s->readers->n_cpus || !reader_is_stalled(&s->readers->answering.readers[slot])) /* which may go on at any time, with a cut */
+                if (slot >= s->readers->n_cpus)
+                        counters_settle_emitted(&g->event->counters[slot]);
+                else if (!reader_is_stalled(&s->readers->answering.readers[slot])) /* which may go on at any time, with a cut */
                         counters_settle(&g->event->counters[slot]);
         append(s, e);
         return r;

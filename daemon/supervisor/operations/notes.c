@@ -19,10 +19,10 @@ void notes_add_gone(Notes *notes, const char *event, uint32_t pid, size_t n) {
         notes->n_gone = n > notes->n_gone ? n : notes->n_gone; /* an event is looked at several times */
 }
 
-void notes_add_doubled(Notes *notes, uint32_t id, size_t n) {
-        if (notes->n_doubled == 0)
-                notes->doubled = id;
-        notes->n_doubled += n;
+void notes_add_duplicates(Notes *notes, uint32_t id, size_t n) {
+        if (notes->n_duplicates == 0)
+                notes->duplicate = id;
+        notes->n_duplicates += n;
 }
 
 void notes_add_nested(Notes *notes, const char *event, size_t n) {
@@ -34,6 +34,11 @@ void notes_add_nested(Notes *notes, const char *event, size_t n) {
 void notes_add_left_out(Notes *notes, const char *why) {
         if (notes->n_left_out++ == 0)
                 (void)snprintf(notes->left_out, sizeof(notes->left_out), "%s", why);
+}
+
+void notes_add_unchecked(Notes *notes, const char *event) {
+        if (notes->n_unchecked++ == 0)
+                (void)snprintf(notes->unchecked, sizeof(notes->unchecked), "%s", event);
 }
 
 /* What vsnprintf() says, cut: a line of the log has an end too. */
@@ -57,8 +62,9 @@ void notes_say(Notes *notes, const char *who) {
                 add(line, sizeof(line), ", and %zu more of its pids do not exist either", n.n_gone - 1);
         if (n.n_gone_elsewhere > 0)
                 add(line, sizeof(line), ", and other events also name processes that do not exist");
-        if (n.n_doubled > 0)
-                add(line, sizeof(line), "; %zu pids or tids are named twice, the first is %u: ignored", n.n_doubled, n.doubled);
+        if (n.n_duplicates > 0)
+                add(line, sizeof(line), "; %zu pids or tids are named twice, the first is %u: ignored", n.n_duplicates,
+                    n.duplicate);
         if (n.n_nested > 0)
                 add(line, sizeof(line), "; %zu cgroups, of %s%s, are named twice or are inside another one: counted "
                         "once", n.n_nested,
@@ -67,6 +73,9 @@ void notes_say(Notes *notes, const char *who) {
                 add(line, sizeof(line), "; %zu events are skipped, the first because %s", n.n_left_out, n.left_out);
         else if (n.n_left_out > 0)
                 add(line, sizeof(line), "; left out: %s", n.left_out);
+        if (n.n_unchecked > 0)
+                add(line, sizeof(line), "; %s%s: perfd cannot check that an instruction begins there", n.unchecked,
+                    n.n_unchecked > 1 ? ", and others" : "");
         if (*line)
                 log_print(LOG_NOTICE, MESSAGE_NOTE, "%s: %s", who, line + 2);
         notes_forget(notes);

@@ -4,7 +4,8 @@
  * leaves a mark, and its change is made when the operation is over.
  *
  * Fairness: clients of the control socket are before those of the stream socket, who may only look. Among equals the uids
- * take turns: the n-th request that a uid has waiting is in the n-th round from now.
+ * take turns: the n-th request that a uid has waiting is in the n-th round from now. A uid whose requests have made readers work for
+ * longer than their share of a CPU (model/read-budget.h) is passed over until that is paid for; root never is.
  *
  * A trial, which changes nothing and may take long, is suspended at its checkpoints: what waits and is no trial itself runs
  * there, on the trial's stack, and the trial goes on behind it with all that it has found. It goes on in any case when others
@@ -18,6 +19,7 @@
 
 #include "daemon/base/checkpoint.h"
 #include "daemon/base/log.h"
+#include "daemon/supervisor/operations/postponed.h"
 
 #define TRIALS_PER_UID 16  /* that wait; each may take seconds */
 #define TURN_MAX 64        /* sources of the loop that are served at one checkpoint */
@@ -76,6 +78,7 @@ int operations_add(Operations *o, Connection *c, OperationKind kind, Explanation
                               .is_trial = kind == OPERATION_TRIAL };
         find_round(o, added);
         append(o, added);
+        o->are_postponed = false; /* maybe not this one */
         connection_defer(c);
         return 0;
 }
@@ -98,12 +101,14 @@ static bool is_before(const Operations *o, const Operation *a, const Operation *
         return a->is_control != b->is_control ? a->is_control : a->round < b->round;
 }
 
-/* NULL: none waits, or, while a trial is suspended, only trials do. */
+/* NULL: none waits, or all that do are postponed, or, while a trial is suspended, trials. */
 static Operation *take_next(Operations *o) {
+        const nsec_t now = clock_now(CLOCK_MONOTONIC);
         Operation **best = NULL, *taken;
+        nsec_t until;
 
         for (Operation **p = &o->waiting; *p; p = &(*p)->next)
-                if (!(o->running && (*p)->is_trial) && (!best || is_before(o, *p, *best)))
+                if (!(o->running && (*p)->is_trial) && (!best || is_before(o, *p, *best)) && !operations_is_postponed(o, *p, now, &until))
                         best = p;
         if (!best)
                 return NULL;
@@ -121,7 +126,7 @@ static int find_due(const Operations *o) {
 }
 
 bool operations_are_waiting(const Operations *o) {
-        return o->waiting || find_due(o) >= 0;
+        return (o->waiting && !o->are_postponed) || find_due(o) >= 0;
 }
 
 bool operations_has_turn(const Operations *o, const Connection *c) {
@@ -187,6 +192,13 @@ static int make_change(Operations *o, ChangeKind kind) {
 
 /* ---- in the middle of an operation ------------------------------------------------------------------------------- */
 
+bool operations_uid(const Operations *o, uint64_t *ret) {
+        if (!o->running)
+                return false;
+        *ret = o->running->uid;
+        return true;
+}
+
 bool operations_is_trial(const Operations *o) {
         return o->running && o->running->is_trial;
 }
@@ -237,7 +249,7 @@ static int check_cancelled(Operations *o, Explanation *e) {
         return o->is_overdue ? refuse(e, REFUSED_CANCELLED, "cancelled", "others wait") : 0;
 }
 
-/* The next glance, out of the list; NULL: none waits. */
+/* The next glance, out of the list; NULL: none waits. It asks nothing of readers, so that whose it is does not matter. */
 static Operation *take_glance(Operations *o) {
         Operation **best = NULL, *taken;
 
@@ -274,7 +286,7 @@ static int answer_glances(Operations *o) {
 
 /* What is ready in the loop, for a while; usec: how long to wait until something is. */
 static int serve(Operations *o, uint64_t usec) {
-        nsec_t end = clock_now(CLOCK_MONOTONIC) + TURN_NSEC;
+        nsec_t end = clock_now(CLOCK_MONOTONIC) + TURN_NSEC, began = clock_now(CLOCK_THREAD_CPUTIME_ID);
         LogCause charged = log_charge(LOG_CAUSE_NOBODY);
         int r = 1;
 
@@ -289,6 +301,7 @@ static int serve(Operations *o, uint64_t usec) {
         if (r >= 0)
                 r = answer_glances(o);
         o->is_serving = false;
+        o->served += clock_now(CLOCK_THREAD_CPUTIME_ID) - began;
         (void)log_charge(charged);
         return r < 0 ? r : 0;
 }
@@ -308,10 +321,15 @@ static int run_request(Operations *o, Operation *next, Connection **ret_served) 
         return r;
 }
 
-/* kind: of a change, or negative. What is waiting has one that may run. */
-static int run_one(Operations *o, int kind, Connection **ret_served) {
-        Operation *next = kind < 0 ? take_next(o) : NULL;
+/* A change that is due, or else the next request. False: there is neither. */
+static bool find_one(Operations *o, int *ret_kind, Operation **ret_next) {
+        *ret_kind = find_due(o);
+        *ret_next = *ret_kind < 0 ? take_next(o) : NULL;
+        return *ret_kind >= 0 || *ret_next;
+}
 
+/* As find_one() says. */
+static int run_one(Operations *o, int kind, Operation *next, Connection **ret_served) {
         o->running = NULL;
         o->is_final = kind >= 0 && kind < CHANGE_RELOAD; /* the host has changed already */
         o->n_planned = 0;
@@ -327,7 +345,7 @@ static int go_on(Connection *c, int r) {
 }
 
 /* In the middle of a trial, which is as it was afterwards. */
-static int run_between(Operations *o, int kind) {
+static int run_between(Operations *o, int kind, Operation *next) {
         Operation *trial = o->running;
         const Notes notes = o->notes;
         size_t n_planned = o->n_planned;
@@ -337,7 +355,7 @@ static int run_between(Operations *o, int kind) {
         int r;
 
         notes_forget(&o->notes);
-        r = run_one(o, kind, &served);
+        r = run_one(o, kind, next, &served);
         o->running = trial;
         o->is_final = false;
         o->n_planned = n_planned;
@@ -352,26 +370,19 @@ static int run_between(Operations *o, int kind) {
         return r;
 }
 
-static bool has_other_than_trial(const Operations *o) {
-        const Operation *p = o->waiting;
-
-        while (p && p->is_trial)
-                p = p->next;
-        return p || find_due(o) >= 0;
-}
-
 /* A trial's client is asked for behind each, and it goes on when they have had as long as it had: whoever else waits then is next. */
 static int give_way(Operations *o, Explanation *e) {
         nsec_t began = clock_now(CLOCK_MONOTONIC), had = began - o->resumed;
-        int r;
+        Operation *next;
+        int r, kind;
 
         o->worked += had;
         o->resumed = began;
         r = check_cancelled(o, e);
         if (r != 0 || !o->running || !o->running->is_trial || o->is_pinned)
                 return r;
-        while (r == 0 && has_other_than_trial(o)) {
-                r = run_between(o, find_due(o));
+        while (r == 0 && find_one(o, &kind, &next)) {
+                r = run_between(o, kind, next);
                 if (r == 0)
                         r = check_cancelled(o, e);
                 if (clock_now(CLOCK_MONOTONIC) - began >= had)
@@ -434,23 +445,25 @@ int operations_wait(Operations *o, uint64_t usec, Explanation *e) {
 
 int operations_run(Operations *o) {
         Connection *served = NULL;
+        Operation *next;
         int kind, r;
 
         thread_assert(THREAD_MAIN);
-        kind = find_due(o);
-        if (kind < 0 && !o->waiting)
-                return 0;
+        if (!find_one(o, &kind, &next))
+                return operations_postpone(o);
         checkpoint_set(serve_others, o);
         o->is_running = true;
-        r = run_one(o, kind, &served);
+        r = run_one(o, kind, next, &served);
         o->is_running = false;
         checkpoint_set(NULL, NULL);
-        return go_on(served, r);
+        r = go_on(served, r);
+        return r < 0 ? r : operations_postpone(o);
 }
 
 void operations_deinit(Operations *o) {
         for (int kind = 0; kind < _CHANGE_KIND_MAX; kind++)
                 operations_unlisten(o, (ChangeKind)kind);
+        o->timer = sd_event_source_disable_unref(o->timer);
         for (Operation *next; o->waiting; o->waiting = next) {
                 next = o->waiting->next;
                 free(o->waiting);

@@ -43,7 +43,7 @@ typedef struct Operation {
         uint64_t connection_id;
         uid_t uid;
         bool is_control;   /* from the control socket: before those of the stream socket */
-        bool is_look;      /* takes no longer than threads need to answer, and goes before all others, every second time */
+        bool is_look;      /* changes nothing that is registered or subscribed, and goes before all others, every second time */
         bool is_glance;    /* a look that others need not be over for */
         bool is_trial;     /* changes nothing: what is none runs in the middle of it */
         uint64_t round;    /* among equals: each uid has one operation in a round */
@@ -68,6 +68,12 @@ typedef struct Operations {
         nsec_t worked;       /* of the trial that runs, until then */
         bool is_overdue;     /* it has worked for TRIAL_NSEC, and others wait to try something: it is cancelled */
         bool is_stopping;    /* perfd ends: no request is begun any more */
+        /* True: requests of this uid wait until then, CLOCK_MONOTONIC, for what they made others do. NULL: none ever does */
+        bool (*postpones)(void *userdata, uid_t uid, nsec_t now, nsec_t *ret_until);
+        void *postponer;
+        bool are_postponed;  /* all that wait, until the timer says so, or another one comes */
+        sd_event_source *timer;
+        nsec_t served;       /* CPU time of main for others in the middle of what runs */
         Notes notes;         /* of what runs */
         bool is_due[_CHANGE_KIND_MAX];
         sd_event_source *sources[_CHANGE_KIND_MAX]; /* off while their change is due or runs; NULL: none */
@@ -86,6 +92,8 @@ int operations_add(Operations *o, Connection *c, OperationKind kind, Explanation
 bool operations_has_turn(const Operations *o, const Connection *c);
 /* The request of a connection that is gone. */
 void operations_drop(Operations *o, uint64_t connection_id);
+/* Whose request runs. False: none does. */
+bool operations_uid(const Operations *o, uint64_t *ret);
 /* What runs changes nothing, whoever asks for it: a plan, or whether a configuration is valid. */
 bool operations_is_trial(const Operations *o);
 /*

@@ -61,7 +61,8 @@ static void take_opened(BirthWatch *w, PerfFdSet *o) {
 static void sort_roots(BirthWatch *w) {
         size_t n = 0;
 
-        qsort(w->roots, w->n_roots, sizeof(*w->roots), births_compare_tids);
+        if (w->n_roots > 0) /* or there is no array */
+                qsort(w->roots, w->n_roots, sizeof(*w->roots), births_compare_tids);
         for (size_t i = 0; i < w->n_roots; i++)
                 if (n == 0 || w->roots[n - 1] != w->roots[i])
                         w->roots[n++] = w->roots[i];

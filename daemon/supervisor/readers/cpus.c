@@ -69,7 +69,7 @@ int readers_open_ring(Readers *s, uint32_t slot, Explanation *e) {
                 r = readers_open_migrations(s, slot, e);
         if (r != 0)
                 return r;
-        if (!reader->mailbox.mails.slots)
+        if (!reader->mailbox.messages.slots)
                 return error_trace_of(reader_init(reader, s->settings->started_with->batch_pool), "CPU %u", s->cpus[slot]);
         free(reader->backlog.least); /* rings may have got another size since this CPU was there */
         return error_trace_of(reader_init_backlog(reader), "CPU %u", s->cpus[slot]);
@@ -147,7 +147,7 @@ static int make_slots(Readers *s) {
                 s->carriers[slot] = -1;
                 s->by_slot[slot] = (Reader){ .cpu = s->cpus[slot], .slot = slot, .clock = s->attr.clock,
                                              .own_pid = (uint32_t)getpid(), .has_no_pids = s->host->is_in_pid_namespace,
-                                             .flush = READER_FLUSH, .comms = &s->comms, .kin = &s->kin,
+                                             .base_tick = READER_TICK, .comms = &s->comms, .kin = &s->kin,
                                              .dispatching = &s->dispatcher.dispatching, .losses = s->loss_bell,
                                              .acknowledge_fd = s->acknowledge_fd, .ring = RING_NULL,
                                              .mailbox = MAILBOX_NULL, .overdue_fd = -1, .stall_fd = -1 };
@@ -161,6 +161,7 @@ int readers_start_cpus(Readers *s, Explanation *e) {
         int r;
 
         s->host->is_in_pid_namespace = !tasks_in_root_namespace();
+        s->uid_socket = -1;
         s->acknowledge_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (s->acknowledge_fd < 0)
                 return error_origin(-errno);
@@ -177,8 +178,10 @@ int readers_start_cpus(Readers *s, Explanation *e) {
                 r = readers_find_migrations(s);
         if (r != 0)
                 return r;
-        s->dispatcher = (Dispatcher){ .clock = s->attr.clock, .tick = READER_FLUSH, .losses = s->loss_bell,
+        readers_find_uids(s);
+        s->dispatcher = (Dispatcher){ .clock = s->attr.clock, .losses = s->loss_bell,
                                        .confirms_cgroups = s->host->is_in_pid_namespace, .reads_proc = tasks_has_own_proc(),
+                                       .uid_socket = s->uid_socket >= 0 ? &s->uid_socket : NULL,
                                        .cgroups = s->host->cgroups.path };
         s->subscribers_max = s->settings->config->subscribers_max;
         r = readers_place_threads(s, e);
@@ -212,7 +215,7 @@ void readers_stop(Readers *s) {
         for (size_t slot = 0; s->by_slot && slot < s->n_cpus; slot++)
                 any |= s->by_slot[slot].thread.started;
         if (any && readers_command(s, READER_STOP, NULL) < 0)
-                abort(); /* no memory for a mail: the threads cannot be told */
+                abort(); /* no memory for a command: the threads cannot be told */
         for (uint32_t slot = 0; any && slot < s->n_cpus; slot++) {
                 if (reader_is_stalled(&s->answering.readers[slot]))
                         continue; /* it may never end: supervisor_stop() */
@@ -235,5 +238,6 @@ void readers_free_cpus(Readers *s) {
         readers_free_places(s);
         free(s->online);
         free(s->cpus);
+        close_fd(s->uid_socket);
         close_fd(s->acknowledge_fd);
 }

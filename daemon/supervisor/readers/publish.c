@@ -9,6 +9,7 @@
 #include <string.h>
 #include "daemon/base/log.h"
 #include "daemon/kernel/event/open.h"
+#include "daemon/supervisor/readers/budgets.h"
 #include "daemon/supervisor/readers/emit-pipe.h"
 #include "daemon/supervisor/readers/publish.h"
 #include "daemon/supervisor/readers/wait.h"
@@ -61,91 +62,97 @@ static int readers_wait_for_readers(Readers *s) {
 }
 
 /* With fds of its own: who is stopped in the middle of it may look at them when main has long forgotten them. */
-static ReaderCommand *mail_copy(const ReaderCommand *from) {
-        ReaderCommand *mail = malloc(sizeof(*mail) + from->n_fds * sizeof(*mail->own_fds));
+static ReaderCommand *command_copy(const ReaderCommand *from) {
+        ReaderCommand *command = malloc(sizeof(*command) + from->n_fds * sizeof(*command->own_fds));
 
-        if (!mail)
+        if (!command)
                 return NULL;
-        *mail = *from;
+        *command = *from;
         if (from->n_fds > 0)
-                memcpy(mail->own_fds, from->fds, from->n_fds * sizeof(*mail->own_fds));
-        mail->fds = mail->own_fds;
-        return mail;
+                memcpy(command->own_fds, from->fds, from->n_fds * sizeof(*command->own_fds));
+        command->fds = command->own_fds;
+        return command;
 }
 
-static void send_mail(Readers *s, uint32_t slot, ReaderCommand *mail) {
+static bool is_charged(ReaderCommandKind kind) {
+        return kind == READER_SET_SNAPSHOT || kind == READER_SWITCH || kind == READER_CUTOVER || kind == READER_CUT;
+}
+
+static void send_command(Readers *s, uint32_t slot, ReaderCommand *command) {
         Reader *reader = &s->by_slot[slot];
 
-        s->answering.readers[slot].sequence = mail->sequence = s->sequence;
-        s->answering.readers[slot].kind = mail->kind;
+        s->answering.readers[slot].sequence = command->sequence = s->sequence;
+        s->answering.readers[slot].kind = command->kind;
         s->answering.readers[slot].sent = clock_now(CLOCK_MONOTONIC);
-        reader->mail_error = 0;
-        if (mail->kind == READER_SET_SNAPSHOT) {
+        reader->command_error = 0;
+        if (command->kind == READER_SET_SNAPSHOT) {
                 snapshot_unref(s->answering.readers[slot].snapshot);
-                s->answering.readers[slot].snapshot = snapshot_ref(mail->snapshot);
+                s->answering.readers[slot].snapshot = snapshot_ref(command->snapshot);
         }
-        if (mail->ret_error)
-                mail->ret_error = &reader->mail_error;
-        mail->snapshot = snapshot_ref(mail->snapshot);
-        reader_post(reader, mail);
+        if (command->ret_error)
+                command->ret_error = &reader->command_error;
+        command->snapshot = snapshot_ref(command->snapshot);
+        command->scope = cut_scope_ref(command->scope);
+        command->budget = is_charged(command->kind) ? readers_charged(s) : NULL;
+        reader_post(reader, command);
 }
 
 /* Its reader is stalled. To disable needs no reader; all else is found out when it answers. */
-static void do_without(Readers *s, uint32_t slot, const ReaderCommand *mail) {
+static void do_without(Readers *s, uint32_t slot, const ReaderCommand *command) {
         Answering *a = &s->answering.readers[slot];
 
-        if (mail->kind == READER_CUT)
+        if (command->kind == READER_CUT)
                 return;
         a->n_missed++;
-        a->owes_retire |= mail->kind == READER_RETIRE;
-        if (!mail->on && mail->n_fds > 0 && *mail->ret_error == 0)
-                *mail->ret_error = open_switch_all(mail->fds, mail->n_fds, false);
+        a->owes_retire |= command->kind == READER_RETIRE;
+        if (!command->on && command->n_fds > 0 && *command->ret_error == 0)
+                *command->ret_error = open_switch_all(command->fds, command->n_fds, false);
 }
 
 int readers_command_each(Readers *s, const ReaderCommand *each) {
-        _cleanup_free_ ReaderCommand **mails = calloc(s->n_cpus + 1, sizeof(*mails));
-        bool have = mails;
+        _cleanup_free_ ReaderCommand **commands = calloc(s->n_cpus + 1, sizeof(*commands));
+        bool have = commands;
         int r;
 
         for (uint32_t i = 0; i < s->n_cpus && have; i++)
                 if (s->by_slot[i].thread.started && !reader_is_stalled(&s->answering.readers[i]))
-                        have = (mails[i] = mail_copy(&each[i]));
+                        have = (commands[i] = command_copy(&each[i]));
         if (!have) { /* all or none */
-                for (size_t i = 0; mails && i < s->n_cpus; i++)
-                        free(mails[i]);
+                for (size_t i = 0; commands && i < s->n_cpus; i++)
+                        free(commands[i]);
                 return error_origin(-ENOMEM);
         }
         s->sequence++;
         for (uint32_t i = 0; i < s->n_cpus; i++)
-                if (mails[i])
-                        send_mail(s, i, mails[i]);
+                if (commands[i])
+                        send_command(s, i, commands[i]);
                 else if (s->by_slot[i].thread.started)
                         do_without(s, i, &each[i]);
         r = readers_wait_for_readers(s);
         for (uint32_t i = 0; i < s->n_cpus; i++) {
-                if (!mails[i])
+                if (!commands[i])
                         continue;
                 if (reader_is_stalled(&s->answering.readers[i])) /* it is in the middle of it */
                         do_without(s, i, &each[i]);
                 else if (each[i].ret_error)
-                        *each[i].ret_error = s->by_slot[i].mail_error;
+                        *each[i].ret_error = s->by_slot[i].command_error;
         }
         return r;
 }
 
 /* cut: 0, or the number of the cut that belongs to it. */
-static int order_all(Readers *s, ReaderCommandKind kind, Snapshot *snapshot, uint64_t cut) {
+static int order_all(Readers *s, ReaderCommandKind kind, Snapshot *snapshot, uint64_t cut, CutScope *scope) {
         _cleanup_free_ ReaderCommand *each = calloc(s->n_cpus + 1, sizeof(*each));
 
         if (!each)
                 return error_origin(-ENOMEM);
         for (size_t i = 0; i < s->n_cpus; i++)
-                each[i] = (ReaderCommand){ .kind = kind, .snapshot = snapshot, .cut = cut };
+                each[i] = (ReaderCommand){ .kind = kind, .snapshot = snapshot, .cut = cut, .scope = scope };
         return readers_command_each(s, each);
 }
 
 int readers_command(Readers *s, ReaderCommandKind kind, Snapshot *snapshot) {
-        return order_all(s, kind, snapshot, 0);
+        return order_all(s, kind, snapshot, 0, NULL);
 }
 
 /* Main's own is taken behind those of the readers. */
@@ -155,8 +162,8 @@ static void end_cut(Readers *s) {
         s->hooks.on_cut(s->hooks.userdata);
 }
 
-int readers_cut(Readers *s) {
-        int r = order_all(s, READER_CUT, NULL, ++s->n_cuts);
+int readers_cut(Readers *s, CutScope *scope) {
+        int r = order_all(s, READER_CUT, NULL, ++s->n_cuts, scope);
 
         if (r == 0)
                 end_cut(s);
@@ -172,21 +179,21 @@ static void find_stalled(Readers *s) {
                         readers_set_stalled(s, slot);
 }
 
-int readers_cut_at_once(Readers *s) {
+int readers_cut_at_once(Readers *s, CutScope *scope) {
         Patience p = patience_new();
         int r = 0;
 
         s->sequence++;
         s->n_cuts++;
         for (uint32_t slot = 0; slot < s->n_cpus; slot++) {
-                ReaderCommand *mail;
+                ReaderCommand *command;
 
                 if (!s->by_slot[slot].thread.started || reader_is_stalled(&s->answering.readers[slot]) || is_awaited(s, slot))
                         continue; /* what it was asked before is a cut too, or more */
-                mail = mail_copy(&(ReaderCommand){ .kind = READER_CUT, .cut = s->n_cuts });
-                if (!mail)
+                command = command_copy(&(ReaderCommand){ .kind = READER_CUT, .cut = s->n_cuts, .scope = scope });
+                if (!command)
                         return error_origin(-ENOMEM);
-                send_mail(s, slot, mail);
+                send_command(s, slot, command);
         }
         while (r >= 0 && !all_acknowledged(s) && !patience_is_over(s, &p, LOOK_MOST))
                 r = wait_once(s, &p);
@@ -220,7 +227,7 @@ static void release_turned(Readers *s, void *turned) {
                 free(turned);
 }
 
-static int readers_order_adopt(Readers *s, Snapshot *snapshot, uint64_t cut) {
+static int readers_order_adopt(Readers *s, Snapshot *snapshot, uint64_t cut, CutScope *scope) {
         _cleanup_free_ ReaderCommand *each = calloc(s->n_cpus + 1, sizeof(*each));
         TurnedStream *turned = NULL;
         int r;
@@ -228,7 +235,7 @@ static int readers_order_adopt(Readers *s, Snapshot *snapshot, uint64_t cut) {
         if (!each)
                 return error_origin(-ENOMEM);
         for (size_t slot = 0; slot < s->n_cpus; slot++)
-                each[slot] = (ReaderCommand){ .kind = READER_SET_SNAPSHOT, .snapshot = snapshot, .cut = cut };
+                each[slot] = (ReaderCommand){ .kind = READER_SET_SNAPSHOT, .snapshot = snapshot, .cut = cut, .scope = scope };
         r = make_turned(s, snapshot, each, &turned);
         if (r == 0)
                 r = readers_command_each(s, each);
@@ -236,9 +243,8 @@ static int readers_order_adopt(Readers *s, Snapshot *snapshot, uint64_t cut) {
         return r;
 }
 
-static int publish(Readers *s, uint64_t cut) {
+static int publish(Readers *s, uint64_t cut, CutScope *scope) {
         _cleanup_(snapshot_unrefp) Snapshot *snapshot = NULL;
-        nsec_t tick;
         int r;
 
         thread_assert(THREAD_MAIN);
@@ -246,11 +252,9 @@ static int publish(Readers *s, uint64_t cut) {
         r = s->hooks.build_snapshot(s->hooks.userdata, &snapshot);
         if (r < 0)
                 return r;
-        r = readers_order_adopt(s, snapshot, cut);
+        r = readers_order_adopt(s, snapshot, cut, scope);
         if (r < 0)
                 return r;
-        tick = snapshot->latency && snapshot->latency < READER_FLUSH ? snapshot->latency : READER_FLUSH;
-        atomic_store_explicit(&s->dispatcher.tick, tick, memory_order_relaxed);
         s->generation = snapshot->generation;
         s->tells_notes = snapshot->notes;
         s->hooks.on_published(s->hooks.userdata);
@@ -258,18 +262,18 @@ static int publish(Readers *s, uint64_t cut) {
 }
 
 int readers_publish(Readers *s) {
-        return publish(s, 0);
+        return publish(s, 0, NULL);
 }
 
 /* Where streams change over readers look for a place of their own: the cut is behind it then. */
-int readers_publish_at_cut(Readers *s) {
+int readers_publish_at_cut(Readers *s, CutScope *scope) {
         int r;
 
         if (s->hooks.changes_over(s->hooks.userdata)) {
-                r = publish(s, 0);
-                return r < 0 ? r : readers_cut(s);
+                r = publish(s, 0, NULL);
+                return r < 0 ? r : readers_cut(s, scope);
         }
-        r = publish(s, ++s->n_cuts);
+        r = publish(s, ++s->n_cuts, scope);
         if (r == 0) { /* main does nothing in between */
                 readers_cut_emitted(s);
                 s->hooks.on_cut(s->hooks.userdata);

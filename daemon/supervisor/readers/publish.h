@@ -9,7 +9,7 @@
 #include "daemon/supervisor/readers/readers.h"
 
 /*
- * Posts a mail to every reader that answers, and waits until all have followed it; who does not in time is
+ * Posts a command to every reader that answers, and waits until all have followed it; who does not in time is
  * stalled then. Each may get one of its own, by slot; what they borrow is free again afterwards, but for a ring. -ENOMEM
  */
 int readers_command(Readers *s, ReaderCommandKind kind, Snapshot *snapshot);
@@ -18,9 +18,10 @@ bool reader_has_answered(const Readers *s, uint32_t slot);
 
 /* Makes every reader work with what is registered now, and returns when all do. -ENOMEM: nothing changed. */
 int readers_publish(Readers *s);
-int readers_publish_at_cut(Readers *s); /* the same, with a cut just where each reader goes over to the new one */
+/* The same, with a cut just where each reader goes over to the new one. */
+int readers_publish_at_cut(Readers *s, CutScope *scope);
 
-/* Every event's cut, of all CPUs and of clients, with the next number. -ENOMEM */
-int readers_cut(Readers *s);
+/* The cuts of the scope's events, of all CPUs and of clients, with the next number. scope: borrowed; NULL: of all events. -ENOMEM */
+int readers_cut(Readers *s, CutScope *scope);
 /* The same of those who answer within a moment; of all others what was known before. One that has not for long is stalled. */
-int readers_cut_at_once(Readers *s);
+int readers_cut_at_once(Readers *s, CutScope *scope);

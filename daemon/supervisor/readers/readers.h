@@ -48,6 +48,8 @@ typedef struct Readers {
         uint32_t *reader_cpus, *dispatcher_cpus; /* as configured at the start; none: all */
         size_t n_reader_cpus, n_dispatcher_cpus;
         CommTable comms;
+        ReadBudget *budgets;    /* supervisor/readers/budgets.c, with the next */
+        uint64_t charged;       /* the uid that pays for what readers are asked; BUDGET_OF_REQUEST: as operations_uid() says */
         ProcessTree kin;        /* of tasks that events with children are open on */
         BirthDoubts births;
         IdleCpus *idle;         /* NULL: cannot be seen here */
@@ -55,7 +57,7 @@ typedef struct Readers {
 
         Dispatcher dispatcher;
         bool dispatcher_started;
-        size_t n_subscribers, n_subscriptions; /* that it has */
+        size_t n_subscribers, n_subscriptions, n_pools; /* that it has */
         size_t subscribers_max;                /* what it was made for */
 
         int acknowledge_fd;
@@ -66,8 +68,9 @@ typedef struct Readers {
                 nsec_t looked;              /* when, or when it has moved last since then */
                 uint64_t seen;              /* of its heartbeat, then */
         } unanswered;
-        uint64_t sequence, generation; /* of the last mail to readers, and the last published snapshot */
+        uint64_t sequence, generation; /* of the last command to readers, and the last published snapshot */
         uint64_t n_cuts;  /* the number of the last cut */
+        int uid_socket;   /* reports of changed uids; -1: there are none */
         bool active;      /* the carriers are enabled */
         bool wants_tasks; /* somebody is subscribed, or about to be */
         bool tells_notes; /* readers tell the dispatcher of tasks: the last published snapshot says so */
@@ -75,8 +78,8 @@ typedef struct Readers {
 } Readers;
 
 /*
- * supervisor/readers/cpus.c: for each CPU that can be there a slot, for each that is online a carrier, a ring, batches and a reader.
- * Refused: with the limit or the privilege that is in the way.
+ * supervisor/readers/cpus.c: for each CPU that can be there a slot, for each that is online a carrier, a ring, batches and a
+ * reader. Refused: with the limit or the privilege that is in the way.
  */
 int readers_start_cpus(Readers *s, Explanation *e);
 int readers_start(Readers *s, Explanation *e);

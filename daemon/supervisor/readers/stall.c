@@ -1,5 +1,5 @@
 /*
- * The decision to doubt is to send a stalled reader nothing, instead of letting mails wait for it: what it is to do follows from
+ * The decision to doubt is to send a stalled reader nothing, instead of letting commands wait for it: what it is to do follows from
  * what is registered when it answers, whatever happened in between. So nothing has to be taken back, and it is as long as that,
  * however long it was stopped.
  */
@@ -88,12 +88,12 @@ const char *readers_thread_state(pid_t tid) {
 }
 
 int readers_tell_pipe(Readers *s, DispatcherCommandKind kind, uint32_t slot) {
-        DispatcherCommand *mail = calloc(1, sizeof(*mail));
+        DispatcherCommand *command = calloc(1, sizeof(*command));
 
-        if (!mail)
+        if (!command)
                 return error_origin(-ENOMEM);
-        *mail = (DispatcherCommand){ .kind = kind, .slot = slot };
-        dispatcher_post(&s->dispatcher, mail);
+        *command = (DispatcherCommand){ .kind = kind, .slot = slot };
+        dispatcher_post(&s->dispatcher, command);
         return 0;
 }
 
@@ -131,19 +131,19 @@ void readers_set_stalled(Readers *s, uint32_t slot) {
 
 void readers_doubt(Readers *s, uint32_t slot, nsec_t since, const char *asked) {
         Answering *a = &s->answering.readers[slot];
-        ReaderCommand *mail;
+        ReaderCommand *command;
 
         if (reader_is_stalled(a) || !s->by_slot[slot].thread.started)
                 return; /* it is known; or it has ended since */
-        mail = calloc(1, sizeof(*mail)); /* with nothing to switch: its answer is the sign that it goes on */
-        if (!mail)
+        command = calloc(1, sizeof(*command)); /* with nothing to switch: its answer is the sign that it goes on */
+        if (!command)
                 return; /* there is another look */
-        mail->kind = READER_SWITCH;
-        mail->sequence = ++s->sequence;
-        a->sequence = mail->sequence;
-        a->kind = mail->kind;
+        command->kind = READER_SWITCH;
+        command->sequence = ++s->sequence;
+        a->sequence = command->sequence;
+        a->kind = command->kind;
         a->sent = since;
-        reader_post(&s->by_slot[slot], mail);
+        reader_post(&s->by_slot[slot], command);
         set_stalled(s, slot, asked);
 }
 

@@ -30,7 +30,7 @@ typedef struct Deferred {
 
 /* Of one reader, what main knows. */
 typedef struct Answering {
-        uint64_t sequence;    /* of the last mail that it was sent */
+        uint64_t sequence;    /* of the last command that it was sent */
         ReaderCommandKind kind;    /* of that */
         nsec_t sent;          /* CLOCK_MONOTONIC: then */
         nsec_t stalled_since; /* the same; 0: it answers */

@@ -20,7 +20,7 @@ void event_fds_set_successor(PerfFdSet *o, bool is_successor);
 /* What is opened beside `before`, and not enabled yet, awaits no exec of a task that had its exec. -errno */
 int event_fds_follow_exec(PerfFdSet *o, const PerfFdSet *before);
 /*
- * Disables `list`, whose heirs are known to the readers: what these have counted until then, which the others have counted
- * too, is never sent. They are heirs no more, but for the snapshot, up to the next one.
+ * Disables `list`, whose successors are known to the readers: what these have counted until then, which the others have counted
+ * too, is never sent. They are successors no more, but for the snapshot, up to the next one.
  */
 int event_fds_cut_over(Readers *s, PerfFdSet *const *list, size_t n);

@@ -14,6 +14,8 @@
 #include "daemon/kernel/event/open.h"
 #include "daemon/kernel/task/process.h"
 #include "daemon/kernel/task/tasks.h"
+#include "daemon/kernel/task/uid-socket.h"
+#include "daemon/supervisor/readers/budgets.h"
 #include "daemon/supervisor/readers/publish.h"
 #include "daemon/supervisor/readers/readers.h"
 #include "daemon/supervisor/readers/tasks.h"
@@ -36,13 +38,13 @@ static uint64_t hierarchy_of_events(void) {
 
 /* What that costs is said once, at the start, and by doctor. */
 static int find_namespace(Readers *s) {
-        int r = s->host->cgroups.path ? 0 : cgroup_find_hierarchy("", &s->host->cgroups, NULL); /* refused: then cgroups have no ids */
+        /* refused: then cgroups have no ids */
+        int r = s->host->cgroups.path ? 0 : cgroup_find_hierarchy("", &s->host->cgroups, NULL);
 
         if (r < 0)
                 return r;
         log_print(LOG_WARNING, MESSAGE_TASKS_UNNAMED, "perfd is in a pid namespace: processes outside of it have pid 0 and are "
-                "called "
-                  COMM_OF_NO_PID ", as idle CPUs do; cgroups and containers are those in /proc%s",
+                "called " COMM_OF_OUTSIDE ", or " COMM_OF_NO_PID " where a sample does not show that they are no idle CPUs; cgroups and containers are those in /proc%s",
                   tasks_has_own_proc() ? ", and none for processes that have ended by then"
                                        : ", which belongs to another namespace: no process has one");
         return 0;
@@ -118,6 +120,20 @@ void readers_free_migrations(Readers *s) {
         s->migrations = (CgroupMigrations){ .plan = NULL };
 }
 
+/* ---- changes of uids --------------------------------------------------------------------------------------------- */
+
+void readers_find_uids(Readers *s) {
+        Explanation e = EXPLANATION_NULL;
+
+        if (uid_socket_open(&s->uid_socket, &e) != 0)
+                log_print(LOG_NOTICE, MESSAGE_TASKS_UNNAMED, "changes of uids are read from /proc, after an exec, and unknown of what "
+                          "has ended by then: %s", e.text);
+}
+
+int readers_hear_uids(Readers *s, bool on) {
+        return s->uid_socket >= 0 ? uid_socket_listen(s->uid_socket, on) : 0;
+}
+
 /* ---- what /proc says --------------------------------------------------------------------------------------------- */
 
 /* Conditions on comm are the readers' to answer. */
@@ -128,10 +144,19 @@ static void learn_comms(Readers *s, const TaskScan *scan) {
                                        scan->processes[i].threads[k].comm);
 }
 
+/* For who is the first to subscribe, again and again if it leaves: charged, but for those who are served meanwhile. */
+static int scan_processes(Readers *s, TaskScan **ret, Explanation *e) {
+        nsec_t served = s->operations->served, began = clock_now(CLOCK_THREAD_CPUTIME_ID);
+        int r = process_scan(s->attr.clock, s->host->cgroups.path, ret, e);
+
+        readers_charge_main(s, clock_now(CLOCK_THREAD_CPUTIME_ID) - began - (s->operations->served - served));
+        return r;
+}
+
 int readers_learn_tasks(Readers *s) {
         _cleanup_(task_scan_freep) TaskScan *scan = NULL;
         Explanation e = EXPLANATION_NULL;
-        DispatcherCommand *mail;
+        DispatcherCommand *command;
         int r = 0;
 
         thread_assert(THREAD_MAIN);
@@ -140,13 +165,15 @@ int readers_learn_tasks(Readers *s) {
                 return 0;
         if (!s->tells_notes)
                 r = readers_publish(s);
+        if (r == 0)
+                r = readers_hear_uids(s, true);
         if (r == 0 && !s->host->cgroups.path)
                 r = cgroup_find_hierarchy("", &s->host->cgroups, NULL); /* refused: then cgroups have no ids */
         if (r >= 0 && !tasks_has_own_proc())
                 r = refuse(&e, REFUSED_UNSUPPORTED, "kernel", "/proc belongs to another pid namespace, and has other pids: mount "
                         "-t proc proc /proc, or run perfd in the host's pid namespace");
         else if (r >= 0)
-                r = process_scan(s->attr.clock, s->host->cgroups.path, &scan, &e);
+                r = scan_processes(s, &scan, &e);
         if (r < 0 || r == REFUSED_CANCELLED)
                 return r;
         s->knows_tasks = true;
@@ -155,10 +182,10 @@ int readers_learn_tasks(Readers *s) {
                 return 0;
         }
         learn_comms(s, scan);
-        mail = calloc(1, sizeof(*mail));
-        if (!mail)
+        command = calloc(1, sizeof(*command));
+        if (!command)
                 return error_origin(-ENOMEM);
-        *mail = (DispatcherCommand){ .kind = DISPATCHER_LEARN, .scan = TAKE_PTR(scan) };
-        dispatcher_post(&s->dispatcher, mail);
+        *command = (DispatcherCommand){ .kind = DISPATCHER_LEARN, .scan = TAKE_PTR(scan) };
+        dispatcher_post(&s->dispatcher, command);
         return 0;
 }

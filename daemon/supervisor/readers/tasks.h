@@ -22,6 +22,10 @@ typedef struct CgroupMigrations {
  * dispatcher hears of all tasks that are there. Does nothing if it knows them. REFUSED_CANCELLED, negative.
  */
 int readers_learn_tasks(Readers *s);
+/* Once, before the dispatcher: the kernel's reports of changed uids, if it gives them. */
+void readers_find_uids(Readers *s);
+/* From before /proc is read until nobody is subscribed, or nothing is observed. */
+int readers_hear_uids(Readers *s, bool on);
 /* Once, before the rings: the stream of moves between cgroups, if this kernel has it. */
 int readers_find_migrations(Readers *s);
 /* Opens it in a ring that has a carrier, before its reader starts. If it cannot be opened it is simply not there. */

@@ -115,17 +115,17 @@ static int wait_for_answer(Readers *s, DispatcherAsk *ask, nsec_t most) {
 }
 
 static DispatcherAsk *ask_dispatcher(Readers *s, DispatcherCommand asked) {
-        DispatcherCommand *mail = malloc(sizeof(*mail));
+        DispatcherCommand *command = malloc(sizeof(*command));
         DispatcherAsk *ask;
 
-        if (!mail)
+        if (!command)
                 return NULL;
-        *mail = asked;
-        ask = dispatcher_ask_new(mail);
+        *command = asked;
+        ask = dispatcher_ask_new(command);
         if (ask)
-                dispatcher_post(&s->dispatcher, mail);
+                dispatcher_post(&s->dispatcher, command);
         else
-                free(mail);
+                free(command);
         return ask;
 }
 
@@ -181,7 +181,7 @@ int readers_look_at_dispatcher(Readers *s) {
         if (s->unanswered.since > 0)
                 return 0;
         if (!s->unanswered.look) {
-                s->unanswered.look = ask_dispatcher(s, (DispatcherCommand){ .kind = DISPATCHER_SPEAK });
+                s->unanswered.look = ask_dispatcher(s, (DispatcherCommand){ .kind = DISPATCHER_PING });
                 s->unanswered.looked = now;
                 (void)heartbeat_has_moved(&s->dispatcher.heartbeat, &s->unanswered.seen);
         }

@@ -3,29 +3,19 @@
  * events is opened once and closed; tracepoints and the events of PMUs are listed by the kernel itself, which knows
  * what it has.
  */
-#include "daemon/supervisor/requests/requests.h"
+#include "daemon/supervisor/requests/offers.h"
 
 #include <string.h>
 
 #include "config/attr/attr-setting.h"
 #include "daemon/base/checkpoint.h"
-#include "daemon/base/glob.h"
 #include "daemon/encode/descriptor.h"
 #include "daemon/kernel/doctor/doctor.h"
 #include "daemon/kernel/event/open.h"
 #include "daemon/kernel/pmu/pmu.h"
 #include "daemon/supervisor/events/specs.h"
 
-typedef struct Offers {
-        const Requests *requests;
-        Pattern *glob;
-        Perfd__V1__AvailableReply *reply;
-        size_t size; /* of the reply on the wire, so far */
-} Offers;
-
-/* kind, help, unit: as AvailableEvent has them. plan: NULL for no fields. */
-static int offers_add(Offers *o, const char *event, const char *kind, const char *help, const char *unit,
-                      const Plan *plan) {
+int offers_add(Offers *o, const char *event, const char *kind, const char *help, const char *unit, const Plan *plan) {
         Perfd__V1__AvailableReply *reply = o->reply;
         Perfd__V1__AvailableEvent *m, **more;
         int r;
@@ -206,6 +196,8 @@ int handle_available(RequestContext *a, Explanation *e) {
         perfd__v1__available_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_AVAILABLE;
         a->response->available = reply;
+        if (q->glob && offers_is_of_file(q->glob))
+                return offers_add_file(&o, q->glob, e);
         r = glob_compile(q->glob && *q->glob ? q->glob : "*", &glob, e);
         if (r != 0)
                 return r;

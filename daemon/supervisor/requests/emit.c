@@ -1,4 +1,8 @@
-/* Samples that clients emit: as messages, as records, matched and encoded for who wants them. */
+/*
+ * Samples that clients emit: as messages, as records, matched and encoded for who wants them. A few are taken at once, because they
+ * are to be in their place in the order of time. Many take main as long as a change may, and so they are an operation: what has a
+ * turn of its own serves others at its checkpoints, and nothing that is registered changes until it is over.
+ */
 #include "daemon/supervisor/requests/requests.h"
 
 #include <assert.h>
@@ -6,117 +10,51 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/checkpoint.h"
 #include "daemon/base/printable.h"
 #include "daemon/model/external-plan.h"
+#include "daemon/reader/route-sample.h"
 #include "daemon/supervisor/events/registered.h"
 #include "daemon/supervisor/readers/emit-pipe.h"
+#include "daemon/supervisor/subscriptions/routes.h"
 
 #define AHEAD_MAX NSEC_PER_SEC
+#define AT_ONCE_COST ((size_t)50000) /* as filter_cost(), some nanoseconds each: a quarter of a millisecond */
+#define SAMPLE_COST ((size_t)200)    /* measured: 1 us, to be checked, taken and encoded once */
+#define TEXT_OF_COST ((size_t)256)   /* a condition costs so much of so long a text, and of a longer one in proportion */
 
-typedef struct Wanted {
-        EncodePlan *encoding;
-        SubscriptionSet set;
-} Wanted;
+static size_t cost_of_sample(const Perfd__V1__ExternalSample *m, size_t conditions) {
+        size_t length = 0;
 
-#define WANTED_MAX (ENCODINGS_MAX + _PAYLOAD_MAX)
-
-/* Of all that is wanted: what the dispatcher is to decide, in the order of numbers. */
-typedef struct Words {
-        ConditionWord words[CONDITIONAL_MAX];
-        size_t n;
-        uint64_t groups; /* conditional ones */
-} Words;
-
-static int compare_words(const void *a, const void *b) {
-        const ConditionWord *x = a, *y = b;
-
-        return (x->number > y->number) - (x->number < y->number);
+        for (size_t i = 0; i < m->n_values; i++)
+                if (m->values[i]->value_case == PERFD__V1__EXTERNAL_VALUE__VALUE_TEXT)
+                        length += m->values[i]->text.len;
+        return SAMPLE_COST + conditions * (1 + length / TEXT_OF_COST);
 }
 
-static void words_add(Words *w, const Subscription *u, const MatchProgram *program, const Record *record) {
-        if (!u->asks_process)
-                return;
-        assert(w->n < CONDITIONAL_MAX); /* each has a number of its own */
-        w->words[w->n++] = match_run_parts(program, record, u->number);
-        w->groups |= 1ULL << BATCH_GROUP(u->number);
-}
+/* By what all conditions cost that clients may have: which of them are asked of an event is known later. */
+bool emit_takes_long(const Requests *s, const Perfd__V1__EmitRequest *q) {
+        size_t cost = 0;
 
-/* Who wants it, by encoding. */
-static size_t find_wanted(const Registration *g, const Record *record, Wanted *ret, Words *words) {
-        size_t n = 0;
-
-        words->n = words->groups = 0;
-        for (size_t i = 0; i < g->n_routes; i++) {
-                const Subscription *u = g->routes[i].subscription;
-                const SubscriptionRoute *route = &u->routes[g->routes[i].at];
-                size_t k = 0;
-
-                if (route->program && !match_run(route->program, record))
-                        continue;
-                while (k < n && ret[k].encoding != route->encoding)
-                        k++;
-                if (k == n) {
-                        assert(n < WANTED_MAX);
-                        ret[n].encoding = route->encoding;
-                        ret[n++].set.groups = 0;
-                }
-                subscription_set_add(&ret[k].set, u->number);
-                words_add(words, u, route->program, record);
-        }
-        qsort(words->words, words->n, sizeof(*words->words), compare_words);
-        return n;
-}
-
-/* Behind an item for this set, of `words`. */
-static size_t words_of(const Words *words, const SubscriptionSet *set) {
-        size_t n = 0;
-
-        FOR_EACH_BIT(group, set->groups & words->groups)
-                n += (size_t)__builtin_popcountll(set->masks[group]);
-        return n;
-}
-
-static void batch_put_words(Batch *b, size_t at, const Words *words, const SubscriptionSet *set) {
-        batch_mark_conditional(b, at, words->groups);
-        for (size_t i = 0; i < words->n; i++)
-                if (subscription_set_has(set, words->words[i].number))
-                        batch_add_word(b, &words->words[i]);
-}
-
-/* All of these items, in one batch; is_first: there are none before. False: there is no room for them, and none was appended. */
-static bool batch_put(Batch *b, const Registration *g, const Record *record, const Wanted *wanted, size_t n, const Words *words,
-                      bool is_first) {
-        size_t lengths[WANTED_MAX], room, used = 0, n_entries = 0;
-        uint8_t *to = batch_room(b, &room);
-
-        for (size_t i = 0; i < n; i++)
-                n_entries += subscription_set_count_groups(&wanted[i].set);
-        if (!batch_has_entry_room(b) || !batch_has_room_for_more(b, n_entries))
+        if (q->n_samples <= 1)
                 return false;
-        for (size_t i = 0; i < n; i++) {
-                if (used > room || item_encode(wanted[i].encoding, record, to + used, room - used, &lengths[i]) != 0)
-                        return false;
-                used += lengths[i] + words_of(words, &wanted[i].set) * sizeof(ConditionWord);
-        }
-        if (used > room)
-                return false;
-        for (size_t i = 0; i < n; i++) {
-                size_t at = b->n_entries;
-
-                batch_append_set(b, record->time, &wanted[i].set, g->event->id, record->tid, lengths[i]);
-                batch_put_words(b, at, words, &wanted[i].set);
-                b->entries[at].place |= is_first && i == 0 ? 0 : BATCH_MORE;
-        }
-        return true;
+        for (size_t i = 0; i < q->n_samples && cost <= AT_ONCE_COST; i++)
+                cost += cost_of_sample(q->samples[i], s->subscriptions->memory.conditions);
+        return cost > AT_ONCE_COST;
 }
 
-/* Items that are too long for one batch together: each of them fits into one (EXTERNAL_RAW_MAX). */
-static int put_apart(Requests *s, const Registration *g, const Record *record, const Wanted *wanted, size_t n,
-                         const Words *words) {
-        if (EMIT_BATCHES - emit_pipe_n_away(&s->readers->emit_pipe) < n)
+/*
+ * Items that are too long for one batch together: each of them fits into one (EXTERNAL_RAW_MAX). The batch has those before
+ * `at`, and nothing else.
+ */
+static int put_apart(Requests *s, const RouteTable *t, const Record *record, RouteCursor *at) {
+        EmitPipe *o = &s->readers->emit_pipe;
+
+        if (EMIT_BATCHES - emit_pipe_n_away(o) < t->n_encodings - at->encoding + 1) {
+                batch_take_back(o->batch, 0, 0);
                 return EMIT_E_LOST;
-        for (size_t i = 0; i < n; i++) {
-                bool put;
+        }
+        do {
                 int r;
 
                 readers_flush_emitted(s->readers);
@@ -124,44 +62,55 @@ static int put_apart(Requests *s, const Registration *g, const Record *record, c
                 assert(r != EMIT_E_LOST); /* counted above */
                 if (r < 0)
                         return r;
-                put = batch_put(s->readers->emit_pipe.batch, g, record, &wanted[i], 1, words, i == 0);
-                assert(put);
-        }
+        } while (route_sample(o->batch, t, record, at) != 0);
         return 0;
 }
 
-/* One item for each encoding, or, EMIT_E_LOST, none at all; a batch that is full goes first. */
-static int put(Requests *s, const Registration *g, const Record *record, const Wanted *wanted, size_t n,
-                   const Words *words) {
+/* All items of a sample, or, EMIT_E_LOST, none; a batch that is full goes first. */
+static int put(Requests *s, const RouteTable *t, const Record *record, bool *ret_is_wanted) {
+        EmitPipe *o = &s->readers->emit_pipe;
+        RouteCursor at = { 0 };
         int r = readers_need_emit_batch(s->readers);
 
-        if (r != 0 || batch_put(s->readers->emit_pipe.batch, g, record, wanted, n, words, true))
-                return r;
-        readers_flush_emitted(s->readers);
-        r = readers_need_emit_batch(s->readers);
-        if (r != 0 || batch_put(s->readers->emit_pipe.batch, g, record, wanted, n, words, true))
-                return r;
-        return put_apart(s, g, record, wanted, n, words);
+        while (r == 0) {
+                const size_t n_entries = o->batch->n_entries, used = o->batch->used;
+
+                at = (RouteCursor){ 0 };
+                if (route_sample(o->batch, t, record, &at) == 0) {
+                        *ret_is_wanted = at.is_wanted;
+                        return 0;
+                }
+                if (n_entries == 0)
+                        break;
+                batch_take_back(o->batch, n_entries, used);
+                readers_flush_emitted(s->readers);
+                r = readers_need_emit_batch(s->readers);
+        }
+        *ret_is_wanted = r == 0 || route_wants(t, record);
+        if (r == EMIT_E_LOST && !*ret_is_wanted)
+                return 0;
+        return r == 0 ? put_apart(s, t, record, &at) : r;
 }
 
 /* EMIT_E_LOST: it is counted so, and nobody gets it. Late is only what somebody wants. */
 static int take_sample(Requests *s, Registration *g, const Record *record, bool *ret_is_late) {
         EventCounters *c = &g->event->counters[s->readers->n_cpus];
-        Wanted wanted[WANTED_MAX];
-        Words words;
-        size_t n = find_wanted(g, record, wanted, &words);
-        int r = n > 0 ? put(s, g, record, wanted, n, &words) : 0;
+        _cleanup_(route_table_unrefp) RouteTable *table = NULL;
+        bool is_wanted = false;
+        int r = registration_route_table(g, &table);
 
+        if (r == 0 && table)
+                r = put(s, table, record, &is_wanted);
         if (r < 0)
                 return r;
         if (record->time > g->latest)
                 g->latest = record->time;
-        c->closed_count++;
-        counter_add(&c->closed_expected, 1);
-        counter_add(n == 0 ? &c->filtered : r == EMIT_E_LOST ? &c->lost[LOSS_BATCH_POOL] : &c->delivered, 1);
+        c->emitted++;
+        counter_add(!is_wanted ? &c->filtered : r == EMIT_E_LOST ? &c->lost[LOSS_BATCH_POOL] : &c->delivered, 1);
         if (r == EMIT_E_LOST)
                 loss_bell_note(&s->ledger->losses.bell);
-        *ret_is_late = n > 0 && r == 0 && record->time < atomic_load_explicit(&s->readers->dispatcher.released_until, memory_order_relaxed);
+        *ret_is_late = is_wanted && r == 0 &&
+                       record->time < atomic_load_explicit(&s->readers->dispatcher.released_until, memory_order_relaxed);
         return r;
 }
 
@@ -230,19 +179,60 @@ static int sample_from_message(Requests *s, const Perfd__V1__ExternalSample *m, 
                 return r;
         *ret_registration = g;
         *ret = (Record){ .type = PERF_RECORD_SAMPLE, .cpu = m->cpu, .time = m->time, .pid = m->pid, .tid = m->tid,
-                         .comm = "", .raw = raw, .raw_size = (uint32_t)size };
+                         .comm = "", .is_comm_sure = true, .raw = raw, .raw_size = (uint32_t)size };
         return 0;
 }
 
-int handle_emit(RequestContext *a, Explanation *e) {
+/* Whether all may be taken, before any is. */
+static int check_samples(RequestContext *a, uint8_t *raw, Explanation *e) {
         const Perfd__V1__EmitRequest *q = a->request->emit;
-        _cleanup_free_ uint8_t *raw = malloc(EXTERNAL_RAW_MAX);
-        Perfd__V1__EmitReply *reply = malloc(sizeof(*reply));
-        Requests *s = a->requests;
         Registration *g;
-        bool is_late = false;
         Record record;
         int r = 0;
+
+        for (size_t i = 0; i < q->n_samples && r == 0; i++) {
+                r = checkpoint(e);
+                if (r == 0)
+                        r = check_emitter(&a->access, q->samples[i], e);
+                if (r == 0)
+                        r = sample_from_message(a->requests, q->samples[i], raw, &g, &record, e);
+        }
+        return r;
+}
+
+/* What was checked. Now that some are taken all are, also if their client or perfd goes. */
+static int take_samples(RequestContext *a, uint8_t *raw, Perfd__V1__EmitReply *reply, Explanation *e) {
+        const Perfd__V1__EmitRequest *q = a->request->emit;
+        Requests *s = a->requests;
+
+        if (operations_has_turn(s->operations, a->connection))
+                operations_set_final(s->operations);
+        for (size_t i = 0; i < q->n_samples; i++) {
+                bool is_late = false;
+                Registration *g;
+                Record record;
+                int r = checkpoint(e);
+
+                if (r == 0)
+                        r = sample_from_message(s, q->samples[i], raw, &g, &record, e); /* once more: only one is kept at a time */
+                if (r != 0)
+                        return r;
+                if (!g->enabled)
+                        continue;
+                r = take_sample(s, g, &record, &is_late);
+                if (r < 0)
+                        return r;
+                reply->lost += r == EMIT_E_LOST;
+                reply->taken += r == 0;
+                reply->late += is_late;
+        }
+        return readers_send_emitted(s->readers);
+}
+
+int handle_emit(RequestContext *a, Explanation *e) {
+        _cleanup_free_ uint8_t *raw = malloc(EXTERNAL_RAW_MAX);
+        Perfd__V1__EmitReply *reply = malloc(sizeof(*reply));
+        int r;
 
         if (!raw || !reply) {
                 free(reply);
@@ -251,24 +241,6 @@ int handle_emit(RequestContext *a, Explanation *e) {
         perfd__v1__emit_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_EMITTED;
         a->response->emitted = reply;
-        for (size_t i = 0; i < q->n_samples && r == 0; i++) {
-                r = check_emitter(&a->access, q->samples[i], e);
-                if (r == 0)
-                        r = sample_from_message(s, q->samples[i], raw, &g, &record, e);
-        }
-        if (r != 0)
-                return r;
-        for (size_t i = 0; i < q->n_samples && r == 0; i++) {
-                r = sample_from_message(s, q->samples[i], raw, &g, &record, e); /* once more: only one is kept at a time */
-                if (r != 0 || !g->enabled)
-                        continue;
-                r = take_sample(s, g, &record, &is_late);
-                if (r < 0)
-                        return r;
-                reply->lost += r == EMIT_E_LOST;
-                reply->taken += r == 0;
-                reply->late += is_late;
-                r = 0;
-        }
-        return r == 0 ? readers_send_emitted(s->readers) : r;
+        r = check_samples(a, raw, e);
+        return r == 0 ? take_samples(a, raw, reply, e) : r;
 }

@@ -8,21 +8,11 @@
 #include "daemon/supervisor/changes/kept.h"
 #include "daemon/supervisor/ledger/events.h"
 #include "daemon/supervisor/ledger/ledger.h"
+#include "daemon/supervisor/events/holders.h"
 #include "daemon/supervisor/events/own.h"
 #include "daemon/supervisor/events/specs.h"
+#include "daemon/supervisor/events/task-lives.h"
 #include "daemon/supervisor/readers/publish.h"
-
-/* Tasks or cgroups with fds: each has one for the event on the same CPUs, so those of one CPU are counted. */
-static uint64_t registration_count_targets(const Registration *g) {
-        uint64_t n = 0;
-
-        for (size_t i = 0; i < g->opened.n; i++) {
-                const PerfFd *a = &g->opened.fds[i];
-
-                n += a->target_id != 0 && a->member == 0 && a->slot == g->opened.fds[0].slot;
-        }
-        return n;
-}
 
 /* A copy by its wire image: free_unpacked() is to own it. */
 static int spec_message_copy(const Perfd__V1__EventSpec *from, Perfd__V1__EventSpec **ret) {
@@ -55,9 +45,9 @@ static int list_pending(const RequestContext *a, const NamePattern *pattern, Per
                         return error_origin(-ENOMEM);
                 perfd__v1__event_state__init(m);
                 reply->events[reply->n_events++] = m;
-                m->kept = !w->is_configured;
+                m->persistent = !w->is_configured;
                 m->configured = w->is_configured;
-                r = string_set(&m->waiting, w->why);
+                r = string_set(&m->pending, w->why);
                 if (r == 0)
                         r = spec_message_copy(w->spec, &m->spec);
         }
@@ -71,11 +61,86 @@ static bool may_see_place(const RequestContext *a, const Probe *probe) {
         return peer->may_change || peer->uid == 0 || strncmp(probe_text(probe), "0x", 2) != 0;
 }
 
+static uint64_t count_postponed(const Event *event) {
+        uint64_t n = 0;
+
+        for (uint32_t slot = 0; slot < event->n_slots; slot++)
+                n += counter_get(&event->counters[slot].n_postponed);
+        return n;
+}
+
+static bool is_listed(const RequestContext *a, const NamePattern *pattern, const Registration *g) {
+        return name_pattern_selects(pattern, g->event) &&
+               (may_see(a, g->event->spec.name) || own_is_of(&g->event->spec, a->access.uid));
+}
+
+/* Each name is compared once: a glob can be dear. */
+static int find_listed(const RequestContext *a, const NamePattern *pattern, const Registration ***ret, size_t *ret_n) {
+        const Requests *s = a->requests;
+
+        *ret = calloc(s->events->n_registrations + 1, sizeof(**ret));
+        if (!*ret)
+                return error_origin(-ENOMEM);
+        for (const Registration *g = s->events->registrations; g; g = g->next)
+                if (is_listed(a, pattern, g))
+                        (*ret)[(*ret_n)++] = g;
+        return 0;
+}
+
+/* Of what it lists: who has one event has no cut of all. */
+static int cut_listed(const Requests *s, const Registration *const *listed, size_t n) {
+        _cleanup_(cut_scope_unrefp) CutScope *scope = NULL;
+
+        if (n == 0 || operations_is_between(s->operations))
+                return 0;
+        scope = cut_scope_new(n);
+        if (!scope)
+                return error_origin(-ENOMEM);
+        for (size_t i = 0; i < n; i++)
+                cut_scope_add(scope, listed[i]->event->id);
+        cut_scope_finish(scope);
+        return readers_cut_at_once(s->readers, scope);
+}
+
+static int state_message(const RequestContext *a, TaskLives *lives, const Registration *g, Perfd__V1__EventState *m) {
+        const EventCut t = ledger_event_totals(a->requests->ledger, g);
+        int r;
+
+        m->id = g->event->id;
+        m->enabled = g->enabled;
+        m->configured = g->event->spec.configured;
+        m->persistent = g->is_persistent;
+        m->n_fds = (uint32_t)g->opened.n;
+        m->delivered = t.delivered;
+        for (int i = 0; i < _LOSS_EVENT_MAX; i++)
+                m->lost += t.lost[i];
+        r = ledger_some_losses_new(t.lost, &m->losses, &m->n_losses);
+        if (r < 0)
+                return r;
+        m->n_postponed = count_postponed(g->event);
+        m->fallen_back = g->fallen_back;
+        m->n_targets = task_lives_count(lives, g, &m->n_ended);
+        if (g->probe && may_see_place(a, g->probe) && (r = string_set(&m->place, probe_text(g->probe))) < 0)
+                return r;
+        if (a->request->list->fields && (r = field_descriptors_new(g->event->plan, &m->fields, &m->n_fields)) < 0)
+                return r;
+        m->while_connected = g->is_temporary;
+        r = string_set(&m->absent, g->absent);
+        if (r == 0)
+                r = spec_message(&g->event->spec, &m->spec);
+        if (r == 0 && g->is_temporary)
+                (void)registration_has_uid(g, &m->spec->uid);
+        return r;
+}
+
 int handle_list(RequestContext *a, Explanation *e) {
         const char *glob = a->request->list->glob && *a->request->list->glob ? a->request->list->glob : "*";
         _cleanup_(name_pattern_deinit) NamePattern pattern = { .glob = NULL };
-        Requests *s = a->requests;
+        _cleanup_free_ const Registration **listed = NULL;
+        const Requests *s = a->requests;
+        TaskLives lives = { .clock = s->readers->attr.clock };
         Perfd__V1__ListReply *reply = malloc(sizeof(*reply));
+        size_t n = 0;
         int r;
 
         if (!reply)
@@ -83,46 +148,23 @@ int handle_list(RequestContext *a, Explanation *e) {
         perfd__v1__list_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_LIST;
         a->response->list = reply;
-        reply->events = calloc(s->events->n_registrations + events_count_pending(s->events) + 1, sizeof(*reply->events));
-        if (!reply->events)
-                return error_origin(-ENOMEM);
         r = name_pattern_init(&pattern, glob, e);
+        if (r == 0)
+                r = find_listed(a, &pattern, &listed, &n);
         if (r != 0)
                 return r;
-        r = operations_is_between(s->operations) ? 0 : readers_cut_at_once(s->readers);
-        for (const Registration *g = s->events->registrations; g && r >= 0; g = g->next) {
-                Perfd__V1__EventState *m;
-                EventCut t;
+        reply->events = calloc(n + events_count_pending(s->events) + 1, sizeof(*reply->events));
+        if (!reply->events)
+                return error_origin(-ENOMEM);
+        r = cut_listed(s, listed, n);
+        for (size_t i = 0; i < n && r >= 0; i++) {
+                Perfd__V1__EventState *m = malloc(sizeof(*m));
 
-                if (!name_pattern_selects(&pattern, g->event) ||
-                    !(may_see(a, g->event->spec.name) || own_is_of(&g->event->spec, a->access.uid)))
-                        continue;
-                m = malloc(sizeof(*m));
                 if (!m)
                         return error_origin(-ENOMEM);
                 perfd__v1__event_state__init(m);
                 reply->events[reply->n_events++] = m;
-                m->id = g->event->id;
-                m->enabled = g->enabled;
-                m->configured = g->event->spec.configured;
-                m->kept = g->kept;
-                m->n_fds = (uint32_t)g->opened.n;
-                t = ledger_event_totals(s->ledger, g);
-                m->delivered = t.delivered;
-                for (int i = 0; i < _LOSS_EVENT_MAX; i++)
-                        m->lost += t.lost[i];
-                r = ledger_some_losses_new(t.lost, &m->losses, &m->n_losses);
-                if (r < 0)
-                        return r;
-                m->fallen_back = g->fallen_back;
-                m->n_targets = registration_count_targets(g);
-                if (g->probe && may_see_place(a, g->probe) && (r = string_set(&m->place, probe_text(g->probe))) < 0)
-                        return r;
-                if (a->request->list->fields && (r = field_descriptors_new(g->event->plan, &m->fields, &m->n_fields)) < 0)
-                        return r;
-                r = string_set(&m->absent, g->absent);
-                if (r == 0)
-                        r = spec_message(&g->event->spec, &m->spec);
+                r = state_message(a, &lives, listed[i], m);
         }
         return r >= 0 ? list_pending(a, &pattern, reply) : r;
 }

@@ -12,6 +12,7 @@
 #include "daemon/supervisor/events/room.h"
 #include "daemon/supervisor/ledger/events.h"
 #include "daemon/supervisor/ledger/ledger.h"
+#include "daemon/supervisor/readers/budgets.h"
 #include "daemon/supervisor/readers/publish.h"
 #include "daemon/supervisor/readers/wait.h"
 #include "daemon/supervisor/streams/close.h"
@@ -85,31 +86,42 @@ static int status_say_access(const Requests *s, const Access *access, Perfd__V1_
         return access_message(access, &reply->access);
 }
 
-/* A text that was applied has no files. */
-static int status_say_config(const Config *c, Perfd__V1__StatusReply *reply) {
+/* A text that was applied has no files, and its rules are nobody's: configuration/reload.c. */
+static int status_say_config(const Settings *s, Perfd__V1__StatusReply *reply) {
+        const Config *c = s->config;
+        bool is_applied = c->n_paths > 0 && c->stamps.n == 0;
+
         reply->config_read = c->read_at;
         reply->config_changed = !config_is_current(c);
-        reply->applied = strdup(c->n_paths > 0 && c->stamps.n == 0 ? c->paths[0] : "");
-        return reply->applied ? 0 : error_origin(-ENOMEM);
+        reply->applied = strdup(is_applied ? c->paths[0] : "");
+        reply->applied_without = strdup(is_applied && settings_lack_rules(s) ? "access.rules" : "");
+        return reply->applied && reply->applied_without ? 0 : error_origin(-ENOMEM);
 }
 
-static int handle_status(RequestContext *a, Explanation *e) {
-        Requests *s = a->requests;
-        Perfd__V1__StatusReply *reply = malloc(sizeof(*reply));
+/*
+ * Losses of all events as of now, or, where all that ask for them but root have used up what they have together, as of the last cut: it
+ * is no business of the one who asks how dear the events of others are to read.
+ */
+static int cut_for_status(const Requests *s, uid_t uid) {
+        uint64_t before;
+        nsec_t until;
+        int r;
+
+        if (uid != 0 && readers_postpone(s->readers, (uid_t)BUDGET_OF_ALL, clock_now(CLOCK_MONOTONIC), &until))
+                return 0;
+        before = readers_charge(s->readers, uid != 0 ? BUDGET_OF_ALL : 0);
+        r = readers_cut_at_once(s->readers, NULL);
+        (void)readers_charge(s->readers, before);
+        return r;
+}
+
+static int status_say_state(Requests *s, uid_t uid, Perfd__V1__StatusReply *reply) {
         uint64_t lost[_LOSS_EVENT_MAX];
         struct utsname uts;
         int r;
 
-        if (!reply)
-                return error_origin(-ENOMEM);
-        perfd__v1__status_reply__init(reply);
-        a->response->body_case = PERFD__V1__RESPONSE__BODY_DAEMON;
-        a->response->daemon = reply;
-        r = status_say_access(s, &a->access, reply);
-        if (r < 0 || !access_has_status(&a->access))
-                return r;
         if (!operations_is_between(s->operations)) {
-                r = readers_cut_at_once(s->readers); /* losses as of now */
+                r = cut_for_status(s, uid);
                 if (r == 0)
                         r = readers_look_at_dispatcher(s->readers);
                 if (r < 0)
@@ -146,10 +158,27 @@ static int handle_status(RequestContext *a, Explanation *e) {
         reply->config = strdup(s->settings->config_path ? s->settings->config_path : "");
         if (!reply->kernel || !reply->config)
                 return error_origin(-ENOMEM);
-        if ((r = status_say_config(s->settings->config, reply)) < 0)
+        if ((r = status_say_config(s->settings, reply)) < 0)
                 return r;
         r = ledger_some_losses_new(lost, &reply->losses, &reply->n_losses);
         return r < 0 ? r : status_add_cpus(s, reply);
+}
+
+static int handle_status(RequestContext *a, Explanation *e) {
+        Requests *s = a->requests;
+        Perfd__V1__StatusReply *reply = malloc(sizeof(*reply));
+        int r;
+
+        if (!reply)
+                return error_origin(-ENOMEM);
+        perfd__v1__status_reply__init(reply);
+        a->response->body_case = PERFD__V1__RESPONSE__BODY_DAEMON;
+        a->response->daemon = reply;
+        r = status_say_access(s, &a->access, reply);
+        if (r == 0 && access_has_status(&a->access))
+                r = status_say_state(s, connection_peer(a->connection)->uid, reply);
+        reply->time = clock_now(s->readers->attr.clock); /* at the very end: who asks compares it with its own clock */
+        return r;
 }
 
 static int handle_ledger(RequestContext *a, Explanation *e) {
@@ -180,7 +209,7 @@ typedef enum RequestTurn {
         AT_ONCE,   /* it needs no other thread */
         LOOK,      /* it asks other threads for what they know: an operation, but for in the middle of one, where it is at once */
         ALONE,     /* as LOOK, but never in the middle of another one, where nobody could be served while it waits */
-        EMITTING,  /* at once, but never in the middle of a step */
+        EMITTING,  /* at once, but never in the middle of a step; or an operation, if it takes long */
         OPERATION, /* it changes what is traced or subscribed */
         TRIAL,     /* an operation that changes nothing, and may take as long as one that does */
 } RequestTurn;
@@ -226,20 +255,40 @@ static const RequestKind requests[] = {
         { PERFD__V1__REQUEST__BODY_EMIT, "emit", true, NEEDS_NOTHING, EMITTING, handle_emit },
 };
 
+static uint64_t hash_text(const char *text) {
+        uint64_t hash = 14695981039346656037U; /* FNV-1a */
+
+        for (const char *c = text; *c; c++)
+                hash = (hash ^ (unsigned char)*c) * 1099511628211U;
+        return hash;
+}
+
+/*
+ * A name that perfd does not know is asked for twice: perfctl looks for its group and adds again, and what nobody knows is refused
+ * in the same words. One mistake of a user is one line.
+ */
+static bool is_repeated(const RequestContext *a, const Explanation *e) {
+        UnknownSaid *said = &a->requests->unknown_said;
+        const UnknownSaid now = { connection_id(a->connection), hash_text(e->text) };
+        const bool is_repeated = said->connection == now.connection && said->hash == now.hash;
+
+        if (!e->reason || strcmp(e->reason, "unknown-event") != 0)
+                return false;
+        *said = now;
+        return is_repeated;
+}
+
 /*
  * That this machine cannot count an event is said once until perfd is started again, and of several that a client asks for only
  * the first: `perfctl stat` asks for four each time, on every virtual machine.
  */
 static bool is_known(const RequestContext *a, const Explanation *e) {
         UncountedSaid *said = &a->requests->uncounted_said;
-        const uint64_t connection = connection_id(a->connection);
-        uint64_t hash = 14695981039346656037U; /* FNV-1a */
+        const uint64_t connection = connection_id(a->connection), hash = hash_text(e->text);
         bool is_known;
 
         if (!e->reason || strcmp(e->reason, "no-counter") != 0)
                 return false;
-        for (const char *c = e->text; *c; c++)
-                hash = (hash ^ (unsigned char)*c) * 1099511628211U;
         is_known = connection == said->connection;
         said->connection = connection;
         for (size_t i = 0; i < ARRAY_SIZE(said->hashes); i++)
@@ -257,9 +306,17 @@ static void log_change(const RequestContext *a, const char *kind, const char *wh
                 request_events(a, events, sizeof(events));
                 log_print_with(LOG_INFO, MESSAGE_CHANGED, LOG_FIELDS({ "REQUEST", kind }, { "EVENT", *events ? events : NULL }),
                                "%s: %s", what, outcome);
-        } else if (!is_known(a, e)) /* an invalid configuration has a line for each mistake */
+        } else if (!is_known(a, e) && !is_repeated(a, e)) /* an invalid configuration has a line for each mistake */
                 log_print_lines(LOG_ERR, MESSAGE_CHANGE_REFUSED, LOG_FIELDS({ "REQUEST", kind }, { "REASON", e->reason }), what,
                                 e->text);
+}
+
+/* What else than the other socket would allow it. */
+static const char *advise_on_rules(const RequestKind *kind) {
+        if (kind->need == NEEDS_OWN)
+                return ", or have perfd's administrator write a rule that grants own-processes, for events on your own processes, or "
+                       "stat, for counts: access.rules in perfd.yaml(5)";
+        return kind->turn == EMITTING ? ", or have perfd's administrator write a rule whose emit grants the event: access.rules in perfd.yaml(5)" : "";
 }
 
 static int check_need(const Access *access, const RequestKind *kind, Explanation *e) {
@@ -291,7 +348,7 @@ static const RequestKind *find_kind(RequestContext *a, int *ret_refusal, Explana
         else if (kind->changes && !connection_peer(a->connection)->may_change) {
                 *ret_refusal = refuse(e, REFUSED_DENIED, "read-only",
                                       "%s changes what perfd does, and this is the stream socket: use the control "
-                                      "socket", kind->name);
+                                      "socket%s", kind->name, advise_on_rules(kind));
                 kind = NULL;
         }
         return kind;
@@ -314,14 +371,16 @@ static OperationKind operation_kind(RequestTurn turn) {
 }
 
 /* It waits for a turn of its own. */
-static bool has_to_wait(Requests *s, const Connection *c, RequestTurn turn) {
+static bool has_to_wait(const RequestContext *a, RequestTurn turn) {
+        const Requests *s = a->requests;
+
         switch (turn) {
         case AT_ONCE:
                 return false;
         case LOOK:
-                return !operations_may_look(s->operations, c);
+                return !operations_may_look(s->operations, a->connection);
         case EMITTING:
-                return s->operations->is_in_step;
+                return s->operations->is_in_step || emit_takes_long(s, a->request->emit);
         case ALONE:
         case OPERATION:
         case TRIAL:
@@ -340,7 +399,7 @@ static int dispatch(RequestContext *a, Explanation *e) {
         kind = r == 0 ? find_kind(a, &r, e) : NULL;
         if (!kind)
                 return r;
-        if (has_to_wait(s, a->connection, kind->turn) && !operations_has_turn(s->operations, a->connection)) {
+        if (has_to_wait(a, kind->turn) && !operations_has_turn(s->operations, a->connection)) {
                 r = operations_add(s->operations, a->connection, operation_kind(kind->turn), e);
                 a->answered = r == 0;
                 return r;

@@ -11,6 +11,11 @@ typedef struct UncountedSaid {
         size_t next;
 } UncountedSaid;
 
+/* The refusal of a name that nobody knows, which the log has said last. */
+typedef struct UnknownSaid {
+        uint64_t connection, hash;
+} UnknownSaid;
+
 typedef struct Requests {
         Settings *settings;
         Host *host;
@@ -25,6 +30,7 @@ typedef struct Requests {
         Configuration *configuration;
 
         UncountedSaid uncounted_said;
+        UnknownSaid unknown_said;
 } Requests;
 
 typedef struct RequestContext {
@@ -66,7 +72,8 @@ int handle_plan(RequestContext *a, Explanation *e);
 int handle_apply(RequestContext *a, Explanation *e);
 int handle_set_period(RequestContext *a, Explanation *e);
 
-/* supervisor/requests/emit.c */
+/* supervisor/requests/emit.c: one that takes long waits for a turn of its own. */
+bool emit_takes_long(const Requests *s, const Perfd__V1__EmitRequest *q);
 int handle_emit(RequestContext *a, Explanation *e);
 
 /* Control.on_request; userdata is the Requests. */

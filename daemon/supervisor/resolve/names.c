@@ -60,9 +60,9 @@ static int check_pmu(const EventName *name, Explanation *e) {
         return r;
 }
 
-static int check_probe(const EventName *name, Explanation *e) {
+static int check_probe(const EventName *name, KernelSymbolIndex *index, Explanation *e) {
         ProbePlaces places = PROBE_PLACES_NULL;
-        int r = probe_places_find(name, NULL, NULL, &places, e);
+        int r = probe_places_find(name, index, NULL, &places, e);
 
         if (r == 0 && name->kind == EVENT_NAME_KPROBE && !places.is_known)
                 r = refuse(e, REFUSED_DENIED, "no-permission", "cannot determine whether this kernel has a function %s: "
@@ -71,10 +71,15 @@ static int check_probe(const EventName *name, Explanation *e) {
         return r;
 }
 
-static int check_name(const Tracing *t, const ConfigEvent *event, const EventName *name, const char *text, Explanation *e) {
+typedef struct Seen {
+        Tracing tracing;
+        KernelSymbolIndex symbols;
+} Seen;
+
+static int check_name(Seen *seen, const ConfigEvent *event, const EventName *name, const char *text, Explanation *e) {
         switch (name->kind) {
         case EVENT_NAME_TRACEPOINT:
-                return check_tracepoint(t, name, e);
+                return check_tracepoint(&seen->tracing, name, e);
         case EVENT_NAME_HARDWARE:
         case EVENT_NAME_CACHE:
         case EVENT_NAME_RAW:
@@ -84,19 +89,19 @@ static int check_name(const Tracing *t, const ConfigEvent *event, const EventNam
         case EVENT_NAME_KPROBE:
         case EVENT_NAME_UPROBE:
         case EVENT_NAME_USDT:
-                return check_probe(name, e);
+                return check_probe(name, &seen->symbols, e);
         default: /* every kernel has it */
                 return 0;
         }
 }
 
-static int check_event(const Config *c, const ConfigEvent *event, const Tracing *t, ConfigDiagnostics *m) {
+static int check_event(const Config *c, const ConfigEvent *event, Seen *seen, ConfigDiagnostics *m) {
         EventNames names = EVENT_NAMES_NULL;
         int r = event_names_parse(event->event, &names, NULL); /* as config/ has done */
 
         for (size_t i = 0; i < names.n_members && r == 0; i++) {
                 Explanation e = EXPLANATION_NULL;
-                int found = check_name(t, event, &names.members[i], names.texts[i], &e);
+                int found = check_name(seen, event, &names.members[i], names.texts[i], &e);
 
                 if (found < 0)
                         r = found;
@@ -108,11 +113,12 @@ static int check_event(const Config *c, const ConfigEvent *event, const Tracing 
 }
 
 int resolver_check_names(const Config *c, ConfigDiagnostics *m) {
-        Tracing tracing = TRACING_NULL;
-        int r = open_tracing(&tracing);
+        Seen seen = { .tracing = TRACING_NULL, .symbols = KERNEL_SYMBOL_INDEX_NULL };
+        int r = open_tracing(&seen.tracing);
 
         for (size_t i = 0; i < c->n_events && r == 0; i++)
-                r = check_event(c, &c->events[i], &tracing, m);
-        tracing_close(&tracing);
+                r = check_event(c, &c->events[i], &seen, m);
+        tracing_close(&seen.tracing);
+        kernel_symbol_index_deinit(&seen.symbols);
         return r == 0 ? config_diagnostics_finish(m) : r;
 }

@@ -4,6 +4,7 @@
  */
 
 #include "config/text/name.h"
+#include "daemon/base/checkpoint.h"
 #include "daemon/supervisor/events/own.h"
 #include "daemon/supervisor/events/registered.h"
 #include "daemon/supervisor/events/sigtrap.h"
@@ -230,7 +231,9 @@ static int resolve_group(Resolver *s, EventSpec *spec, const EventNames *names, 
                 _cleanup_(sources_deinit) Sources found = SOURCES_NULL;
                 SourceRequest q = { .spec = spec, .name = &names->members[i], .text = names->texts[i], .id = id };
 
-                r = resolver_find_sources(s, &q, &found, e);
+                r = i > 0 ? checkpoint(e) : 0;
+                if (r == 0)
+                        r = resolver_find_sources(s, &q, &found, e);
                 if (r == 0 && (found.n != 1 || found.items[0].n_attrs != 1))
                         r = refuse(e, REFUSED_INVALID, "bad-group", "%s is counted by %zu PMUs here, and a group uses one: name "
                                 "the event of that PMU, such as %s", q.text, found.n, found.items[0].event);
@@ -267,8 +270,10 @@ static int check_spec(const EventSpec *spec, const EventNames *names, Explanatio
 int resolver_resolve(Resolver *s, EventSpec *spec, Registration **ret_list, Explanation *e) {
         _cleanup_(event_names_deinit) EventNames names = EVENT_NAMES_NULL;
         bool is_glob;
-        int r;
+        int r = checkpoint(e); /* of each event that is named: what is refused may never come to another one */
 
+        if (r != 0)
+                return r;
         if (!spec->event || !*spec->event)
                 return refuse(e, REFUSED_INVALID, "bad-event", "no event is named");
         r = event_names_parse(spec->event, &names, e);

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "config/attr/attr-setting.h"
 #include "daemon/base/checkpoint.h"
 #include "daemon/kernel/event/open.h"
 #include "daemon/kernel/pmu/pmu.h"
@@ -73,9 +74,27 @@ static int find_tracepoint(Resolver *s, const SourceRequest *q, Sources *list, E
         return 0;
 }
 
+static int first_online_cpu(const Resolver *s) {
+        for (size_t slot = 0; slot < s->readers->n_cpus; slot++)
+                if (s->readers->online[slot])
+                        return (int)s->readers->cpus[slot];
+        return -1;
+}
+
 /* ---- PMUs -------------------------------------------------------------------------------------------------------- */
 
-static int add_pmu_event(Sources *list, const SourceRequest *q, const PmuEvent *p, const char *text, Explanation *e) {
+/* Of a PMU that is none of the kernel's own, and puts nothing into programs only by being opened. */
+static bool is_only_counted(const Resolver *s, const PmuEvent *p, const struct perf_event_attr *from) {
+        struct perf_event_attr attr = *from;
+
+        if (p->type < PERF_TYPE_MAX || strcmp(p->pmu, "kprobe") == 0 || strcmp(p->pmu, "uprobe") == 0)
+                return false;
+        attr.disabled = 1;
+        attr.size = attr_least_size(&attr);
+        return open_is_only_counted(&attr, first_online_cpu(s));
+}
+
+static int add_pmu_event(Resolver *s, Sources *list, const SourceRequest *q, const PmuEvent *p, const char *text, Explanation *e) {
         struct perf_event_attr attr = attr_of_source(p->type, p->config, &q->name->modifiers);
         Source *o;
 
@@ -85,7 +104,7 @@ static int add_pmu_event(Sources *list, const SourceRequest *q, const PmuEvent *
         if (!o)
                 return error_origin(-ENOMEM);
         o->config3 = p->config3;
-        o->can_sample = !p->is_uncore;
+        o->can_sample = !p->is_uncore && !is_only_counted(s, p, &attr);
         o->is_uncore = p->is_uncore;
         o->period = p->period;
         o->frequency = p->frequency;
@@ -105,13 +124,13 @@ static char *text_on_pmu(const PmuEvent *p, const char *text) {
         return asprintf(&own, "%s%s", p->pmu, terms) < 0 ? NULL : own;
 }
 
-static int add_pmu_events(Sources *list, const SourceRequest *q, const PmuEvent *events, size_t n, Explanation *e) {
+static int add_pmu_events(Resolver *s, Sources *list, const SourceRequest *q, const PmuEvent *events, size_t n, Explanation *e) {
         int r = 0;
 
         for (size_t i = 0; i < n && r == 0; i++) {
                 _cleanup_free_ char *text = n > 1 ? text_on_pmu(&events[i], q->text) : strdup(q->text);
 
-                r = text ? add_pmu_event(list, q, &events[i], text, e) : error_origin(-ENOMEM);
+                r = text ? add_pmu_event(s, list, q, &events[i], text, e) : error_origin(-ENOMEM);
         }
         return r;
 }
@@ -122,7 +141,7 @@ static int find_pmu(Resolver *s, const SourceRequest *q, Sources *list, Explanat
         int r = pmu_resolve(PMU_ROOT, q->name, &events, &n, e);
 
         if (r == 0)
-                r = add_pmu_events(list, q, events, n, e);
+                r = add_pmu_events(s, list, q, events, n, e);
         pmu_events_free(events, n);
         return r;
 }
@@ -139,7 +158,7 @@ static int find_core(Resolver *s, const SourceRequest *q, Sources *list, Explana
         int r = pmu_core(PMU_ROOT, q->name, &events, &n, e);
 
         if (r == 0 && n > 1)
-                r = add_pmu_events(list, q, events, n, e);
+                r = add_pmu_events(s, list, q, events, n, e);
         else if (r == 0 && !sources_add(list, q->text, attr_of_source(types[q->name->kind], q->name->config,
                                                                       &q->name->modifiers)))
                 r = error_origin(-ENOMEM);
@@ -215,6 +234,8 @@ static int find_probe(Resolver *s, const SourceRequest *q, Sources *list, Explan
 
         if (r == 0)
                 r = probe_define(&s->host->tracing, &request, &probe, e);
+        if (r == 0 && probe_is_unchecked(probe))
+                notes_add_unchecked(&s->operations->notes, q->text);
         o = r == 0 ? sources_add(list, q->text, (struct perf_event_attr){ 0 }) : NULL;
         more = o ? reallocarray(o->attrs, probe_n_attrs(probe) + 1, sizeof(*more)) : NULL;
         if (!more) {
@@ -254,16 +275,12 @@ static const struct {
 /* cycles, where the user says what may stand in for it. */
 static bool falls_back(const Resolver *s, const SourceRequest *q, const Source *o) {
         struct perf_event_attr attr = o->attrs[0];
-        int cpu = -1;
 
         if (!q->spec->fallback || q->name->kind != EVENT_NAME_HARDWARE || q->name->config != PERF_COUNT_HW_CPU_CYCLES)
                 return false;
-        for (size_t slot = 0; slot < s->readers->n_cpus && cpu < 0; slot++)
-                if (s->readers->online[slot])
-                        cpu = (int)s->readers->cpus[slot];
         attr.size = sizeof(attr);
         attr.disabled = 1;
-        return open_is_missing(&attr, cpu);
+        return open_is_missing(&attr, first_online_cpu(s));
 }
 
 int resolver_find_sources(Resolver *s, const SourceRequest *q, Sources *ret, Explanation *e) {

@@ -15,3 +15,8 @@ typedef struct Settings {
         bool loads_own_config;   /* a reload: root's file, whoever asks for it */
         nsec_t started;
 } Settings;
+
+/* The configuration that holds was applied, and has rules: they do not hold. */
+static inline bool settings_lack_rules(const Settings *s) {
+        return s->config != s->access && s->config->n_rules > 0;
+}

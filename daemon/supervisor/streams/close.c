@@ -6,8 +6,10 @@
 #include "daemon/supervisor/streams/close.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/supervisor/ledger/ledger.h"
+#include "daemon/supervisor/readers/budgets.h"
 #include "daemon/supervisor/readers/publish.h"
 #include "daemon/supervisor/readers/wait.h"
 #include "daemon/supervisor/subscriptions/subscription.h"
@@ -26,6 +28,22 @@ LedgerWants subscription_wants(const Subscription *u) {
         return (LedgerWants){ .userdata = u, .get = get_event, .has = has_event };
 }
 
+static void add_routes(CutScope *c, const Subscription *u) {
+        for (size_t i = 0; i < u->n_routes; i++)
+                cut_scope_add(c, u->routes[i].registration->event->id);
+}
+
+int subscription_cut_scope(const Subscription *u, CutScope **ret) {
+        CutScope *c = cut_scope_new(u->n_routes);
+
+        if (!c)
+                return error_origin(-ENOMEM);
+        add_routes(c, u);
+        cut_scope_finish(c);
+        *ret = c;
+        return 0;
+}
+
 /* Whether it has asked for one of the events that the ledger is of. */
 bool streams_has_subscriber(const void *userdata, const LedgerScope *scope, uint64_t id) {
         const Streams *s = userdata;
@@ -42,29 +60,29 @@ bool streams_has_subscriber(const void *userdata, const LedgerScope *scope, uint
 }
 
 static int post_cut(Streams *s, uint64_t id) {
-        DispatcherCommand *mail = calloc(1, sizeof(*mail));
+        DispatcherCommand *command = calloc(1, sizeof(*command));
 
-        if (!mail)
+        if (!command)
                 return error_origin(-ENOMEM);
-        *mail = (DispatcherCommand){ .kind = DISPATCHER_CUT, .id = id, .cut = s->readers->n_cuts + 1 };
-        dispatcher_post(&s->readers->dispatcher, mail);
+        *command = (DispatcherCommand){ .kind = DISPATCHER_CUT, .id = id, .cut = s->readers->n_cuts + 1 };
+        dispatcher_post(&s->readers->dispatcher, command);
         return 0;
 }
 
 static int post_close(Streams *s, const StreamEnd *end, const Perfd__V1__Ledger *ledger) {
-        DispatcherCommand *mail = calloc(1, sizeof(*mail));
+        DispatcherCommand *command = calloc(1, sizeof(*command));
 
-        if (!mail)
+        if (!command)
                 return error_origin(-ENOMEM);
-        *mail = (DispatcherCommand){ .kind = DISPATCHER_CLOSE, .id = end->id, .reason = end->reason,
+        *command = (DispatcherCommand){ .kind = DISPATCHER_CLOSE, .id = end->id, .reason = end->reason,
                                   .at = clock_now(s->readers->attr.clock), .n_bytes = perfd__v1__ledger__get_packed_size(ledger) };
-        mail->bytes = malloc(mail->n_bytes ? mail->n_bytes : 1);
-        if (!mail->bytes) {
-                free(mail);
+        command->bytes = malloc(command->n_bytes ? command->n_bytes : 1);
+        if (!command->bytes) {
+                free(command);
                 return error_origin(-ENOMEM);
         }
-        perfd__v1__ledger__pack(ledger, mail->bytes);
-        dispatcher_post(&s->readers->dispatcher, mail);
+        perfd__v1__ledger__pack(ledger, command->bytes);
+        dispatcher_post(&s->readers->dispatcher, command);
         return 0;
 }
 
@@ -73,7 +91,8 @@ static int close_stream(Streams *s, const Admission *a, const DispatcherReport *
         _cleanup_free_ uint32_t *ids = NULL;
         const Subscription *u = s->subscriptions->by_number[a->number];
         const LedgerStream stream = {
-                .id = a->id, .base = a->base, .wants = subscription_wants(u), .has_records = u->records != 0
+                .id = a->id, .base = a->base, .wants = subscription_wants(u), .has_records = u->records != 0,
+                .is_limited = u->grant && u->grant->where
         };
         LedgerScope scope = { .stream = &stream, .is_unreported = is_unreported };
         Perfd__V1__Ledger *ledger;
@@ -103,7 +122,27 @@ static const Admission *find_admission(const Streams *s, uint64_t id) {
         return a;
 }
 
-int streams_close(Streams *s, const StreamEnd *ends, size_t n) {
+/* Of all events of all of them; what has been removed since had its last cut then. */
+static int ends_cut_scope(const Streams *s, const StreamEnd *ends, size_t n, CutScope **ret) {
+        const Admission *a;
+        CutScope *c;
+        size_t n_ids = 0;
+
+        for (size_t i = 0; i < n; i++)
+                n_ids += (a = find_admission(s, ends[i].id)) ? s->subscriptions->by_number[a->number]->n_routes : 0;
+        c = cut_scope_new(n_ids);
+        if (!c)
+                return error_origin(-ENOMEM);
+        for (size_t i = 0; i < n; i++)
+                if ((a = find_admission(s, ends[i].id)))
+                        add_routes(c, s->subscriptions->by_number[a->number]);
+        cut_scope_finish(c);
+        *ret = c;
+        return 0;
+}
+
+static int close_streams(Streams *s, const StreamEnd *ends, size_t n) {
+        _cleanup_(cut_scope_unrefp) CutScope *scope = NULL;
         DispatcherReport report = { .n_subscribers = 0 };
         Explanation e = EXPLANATION_NULL;
         bool is_unreported;
@@ -112,9 +151,12 @@ int streams_close(Streams *s, const StreamEnd *ends, size_t n) {
         for (size_t i = 0; i < n && r == 0; i++)
                 r = post_cut(s, ends[i].id);
         if (r == 0)
-                r = readers_cut(s->readers);
+                r = ends_cut_scope(s, ends, n, &scope);
         if (r == 0)
-                r = readers_report(s->readers, &report, &e); /* refused: without it, and the rows say so; it is sent when the dispatcher goes on */
+                r = readers_cut(s->readers, scope);
+        if (r == 0)
+                /* refused: without it, and the rows say so; it is sent when the dispatcher goes on */
+                r = readers_report(s->readers, &report, &e);
         is_unreported = r > 0;
         for (size_t i = 0; i < n && r >= 0; i++) {
                 const Admission *a = find_admission(s, ends[i].id);
@@ -125,13 +167,46 @@ int streams_close(Streams *s, const StreamEnd *ends, size_t n) {
         return r < 0 ? r : 0;
 }
 
-static int post_close_all(Streams *s) {
-        DispatcherCommand *mail = calloc(1, sizeof(*mail));
+static uid_t find_uid(const Streams *s, const StreamEnd *end) {
+        const Admission *a = find_admission(s, end->id);
 
-        if (!mail)
+        return a ? a->memory->uid : 0; /* gone meanwhile: nothing is asked for it */
+}
+
+/* Those of one uid end at one cut, which is charged to it. */
+int streams_close(Streams *s, const StreamEnd *ends, size_t n) {
+        _cleanup_free_ StreamEnd *rest = malloc((2 * n + 1) * sizeof(*rest));
+        StreamEnd *same = rest + n;
+        int r = 0;
+
+        if (!rest)
                 return error_origin(-ENOMEM);
-        *mail = (DispatcherCommand){ .kind = DISPATCHER_CLOSE_ALL };
-        dispatcher_post(&s->readers->dispatcher, mail);
+        memcpy(rest, ends, n * sizeof(*rest));
+        while (n > 0 && r == 0) {
+                const uid_t uid = find_uid(s, &rest[0]);
+                size_t n_same = 0, n_rest = 0;
+                uint64_t before;
+
+                for (size_t i = 0; i < n; i++)
+                        if (find_uid(s, &rest[i]) == uid)
+                                same[n_same++] = rest[i];
+                        else
+                                rest[n_rest++] = rest[i];
+                n = n_rest;
+                before = readers_charge(s->readers, uid);
+                r = close_streams(s, same, n_same);
+                (void)readers_charge(s->readers, before);
+        }
+        return r;
+}
+
+static int post_close_all(Streams *s) {
+        DispatcherCommand *command = calloc(1, sizeof(*command));
+
+        if (!command)
+                return error_origin(-ENOMEM);
+        *command = (DispatcherCommand){ .kind = DISPATCHER_CLOSE_ALL };
+        dispatcher_post(&s->readers->dispatcher, command);
         return 0;
 }
 
@@ -144,9 +219,10 @@ int streams_close_all(Streams *s, const char *reason) {
         if (r == 0)
                 r = post_cut(s, 0);
         if (r == 0)
-                r = readers_cut(s->readers);
+                r = readers_cut(s->readers, NULL);
         if (r == 0)
-                r = readers_report(s->readers, &report, &e); /* refused: without it, and the rows say so; it is sent when the dispatcher goes on */
+                /* refused: without it, and the rows say so; it is sent when the dispatcher goes on */
+                r = readers_report(s->readers, &report, &e);
         is_unreported = r > 0;
         for (const Admission *a = s->subscriptions->admissions; a && r >= 0; a = a->next)
                 r = close_stream(s, a, &report, is_unreported, &(StreamEnd){ .id = a->id, .reason = reason });

@@ -15,5 +15,7 @@ int streams_close_all(Streams *s, const char *reason);
 
 /* What it gets, for the ledger; borrowed. */
 LedgerWants subscription_wants(const Subscription *u);
+/* Of a cut at which a stream of it begins. -ENOMEM */
+int subscription_cut_scope(const Subscription *u, CutScope **ret);
 /* LedgerScope.has_subscriber, userdata is the Streams. */
 bool streams_has_subscriber(const void *userdata, const LedgerScope *scope, uint64_t id);

@@ -23,18 +23,18 @@ static uint64_t oldest_subscriber(const Streams *s) {
 int streams_on_notices(void *userdata) {
         Streams *s = userdata;
         StreamEnd ends[ENDS_AT_ONCE];
-        DispatcherNotice *word;
+        DispatcherNotice *notice;
         size_t n_ends = 0;
         int r = 0;
 
-        mailbox_quiet(&s->readers->dispatcher.words);
-        while (r >= 0 && (word = mailbox_pop(&s->readers->dispatcher.words))) {
-                switch (word->kind) {
+        mailbox_quiet(&s->readers->dispatcher.notices);
+        while (r >= 0 && (notice = mailbox_pop(&s->readers->dispatcher.notices))) {
+                switch (notice->kind) {
                 case DISPATCHER_WANTS_CLOSE:
-                        ends[n_ends++] = (StreamEnd){ .id = word->id, .reason = word->reason };
+                        ends[n_ends++] = (StreamEnd){ .id = notice->id, .reason = notice->reason };
                         break;
                 case DISPATCHER_GONE:
-                        r = streams_on_gone(s, word->id, word->number);
+                        r = streams_on_gone(s, notice->id, notice->number);
                         break;
                 case DISPATCHER_QUEUES_GREW:
                         atomic_store_explicit(&s->readers->dispatcher.queues_told, false, memory_order_relaxed);
@@ -49,13 +49,15 @@ int streams_on_notices(void *userdata) {
                         dispatcher_post_rest(&s->readers->dispatcher);
                         break;
                 case DISPATCHER_PIPE_SILENT:
-                        atomic_store_explicit(&s->readers->dispatcher.silent_told, false, memory_order_release); /* dispatcher_doubt_pipe() */
-                        if (word->slot < s->readers->n_cpus) /* else it is main's own, which is here */
-                                readers_doubt(s->readers, word->slot, word->at, "how far it is");
+                        /* dispatcher_doubt_pipe() */
+                        atomic_store_explicit(&s->readers->dispatcher.silent_told, false, memory_order_release);
+                        if (notice->slot < s->readers->n_cpus) /* else it is main's own, which is here */
+                                readers_doubt(s->readers, notice->slot, notice->at, "how far it is");
                         break;
                 }
-                free(word);
-                if (r >= 0 && (n_ends == ENDS_AT_ONCE || (n_ends > 0 && queue_is_empty(&s->readers->dispatcher.words.mails)))) {
+                free(notice);
+                if (r >= 0 && (n_ends == ENDS_AT_ONCE ||
+                               (n_ends > 0 && queue_is_empty(&s->readers->dispatcher.notices.messages)))) {
                         r = streams_close(s, ends, n_ends);
                         n_ends = 0;
                 }

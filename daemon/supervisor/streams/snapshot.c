@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "daemon/supervisor/events/holders.h"
+#include "daemon/supervisor/readers/budgets.h"
 
 /* 0 is none. */
 static nsec_t lesser_latency(nsec_t a, nsec_t b) {
@@ -103,6 +105,16 @@ static bool registration_wakes(const Registration *g) {
         return false;
 }
 
+/* Of the configuration and of root's clients there is none. */
+static int snapshot_add_budget(const Streams *s, SnapshotEvent *e, const Registration *g) {
+        uint32_t uid;
+
+        if (!registration_has_uid(g, &uid) || uid == 0)
+                return 0;
+        e->budget = read_budget_ref(readers_budget_of(s->readers, uid));
+        return e->budget ? 0 : error_origin(-ENOMEM);
+}
+
 static int snapshot_add_routes(SnapshotEvent *e, Registration *g) {
         RouteTable *table;
         int r = registration_route_table(g, &table);
@@ -132,6 +144,8 @@ int streams_build_snapshot(void *userdata, Snapshot **ret) {
                 snapshot->active |= g->enabled && !g->event->external;
                 snapshot->wakes |= g->enabled && registration_wakes(g);
                 r = e->interval ? snapshot_add_closed(e) : 0;
+                if (r == 0 && e->interval)
+                        r = snapshot_add_budget(s, e, g);
                 if (r == 0)
                         r = snapshot_add_routes(e, g);
                 if (!g->enabled || g->event->external)

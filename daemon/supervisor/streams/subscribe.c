@@ -18,6 +18,7 @@
 #include "daemon/supervisor/readers/publish.h"
 #include "daemon/supervisor/readers/wait.h"
 #include "daemon/supervisor/streams/close.h"
+#include "daemon/supervisor/streams/pool.h"
 #include "daemon/supervisor/subscriptions/grants.h"
 #include "daemon/supervisor/subscriptions/subscription.h"
 
@@ -61,7 +62,7 @@ static int streams_charge_routes(Streams *s, uid_t uid, Subscription *u, Explana
                 r = subscriptions_reserve_memory(s->subscriptions, uid, bytes, &u->payer, e);
         u->charged = r == 0 ? bytes : 0;
         return r == 0 && u->filter
-                       ? subscriptions_charge_condition(s->subscriptions, u->payer, filter_cost(u->filter), &u->cost, e)
+                       ? subscriptions_charge_condition(s->subscriptions, u->payer, u->filter, &u->cost, e)
                        : r;
 }
 
@@ -88,7 +89,7 @@ static int streams_subscription(Streams *s, uid_t uid, const Access *access, con
                 e->reason = "bad-latency";
                 return REFUSED_INVALID;
         }
-        r = subscription_parse(q, access, &u, e);
+        r = subscription_parse(q, access, s->settings->config->subscriber_default_latency, &u, e);
         if (r != 0)
                 return r;
         for (Subscription *known = s->subscriptions->first; known; known = known->next)
@@ -125,7 +126,6 @@ static int streams_subscription(Streams *s, uid_t uid, const Access *access, con
 }
 
 static int streams_end_subscription(Streams *s, Subscription *u) {
-        UidMemory *payer = u->pool_payer;
         int r = streams_discharge_routes(s, u);
 
         subscription_unlink(u);
@@ -138,11 +138,10 @@ static int streams_end_subscription(Streams *s, Subscription *u) {
         s->subscriptions->by_number[u->number] = NULL;
         s->readers->n_subscriptions--;
         subscription_free(u);
-        if (!s->subscriptions->first)
-                s->readers->wants_tasks = s->readers->knows_tasks = false;
-        if (payer && r >= 0)
-                r = subscriptions_release_memory(s->subscriptions, payer, POOL_BYTES);
-        return r;
+        if (s->subscriptions->first)
+                return r;
+        s->readers->wants_tasks = s->readers->knows_tasks = false;
+        return r < 0 ? r : readers_hear_uids(s->readers, false);
 }
 
 static int start_packet(const Streams *s, const Subscriber *sub, const Perfd__V1__SubscribeRequest *q, Packet **ret) {
@@ -222,6 +221,7 @@ static int subscriber_new(Streams *s, const Subscription *u, const Perfd__V1__Su
         sub->order = (StreamOrder)q->order;
         sub->overflow = (Overflow)q->overflow;
         sub->queue_bytes = a->queue_bytes;
+        sub->latency = u->latency;
         sub->account = &a->memory->queues;
         r = subscriber_add_packets(s, sub, u, q);
         if (r == 0 && u->asks_process)
@@ -238,7 +238,7 @@ static int subscriber_new(Streams *s, const Subscription *u, const Perfd__V1__Su
 static int streams_hand_over(Streams *s, Connection *c, const Perfd__V1__Request *request, Subscriber **sub, Explanation *e) {
         Perfd__V1__Response response = PERFD__V1__RESPONSE__INIT;
         Perfd__V1__StreamRing ring = PERFD__V1__STREAM_RING__INIT;
-        DispatcherCommand *mail;
+        DispatcherCommand *command;
         int r;
 
         response.id = request->id;
@@ -252,30 +252,30 @@ static int streams_hand_over(Streams *s, Connection *c, const Perfd__V1__Request
         r = connection_respond(c, &response);
         if (r < 0)
                 return r;
-        mail = calloc(1, sizeof(*mail));
-        if (!mail)
+        command = calloc(1, sizeof(*command));
+        if (!command)
                 return error_origin(-ENOMEM);
         (void)snprintf((*sub)->peer, sizeof((*sub)->peer), "%s", connection_peer(c)->text);
         (*sub)->cause = connection_cause(c);
         if (!connection_give(c, &(*sub)->fd, &(*sub)->handshake, &(*sub)->n_handshake)) {
-                free(mail);
+                free(command);
                 return -EPROTO;
         }
         log_subscribed((*sub)->id, (*sub)->peer, request->subscribe);
-        mail->kind = DISPATCHER_SUBSCRIBE;
-        mail->subscriber = TAKE_PTR(*sub);
-        dispatcher_post(&s->readers->dispatcher, mail);
+        command->kind = DISPATCHER_SUBSCRIBE;
+        command->subscriber = TAKE_PTR(*sub);
+        dispatcher_post(&s->readers->dispatcher, command);
         return 0;
 }
 
 /* The readers know it: whatever happens after the peer has read our response is in its stream. */
 static int streams_begin(Streams *s, uint64_t id) {
-        DispatcherCommand *mail = calloc(1, sizeof(*mail));
+        DispatcherCommand *command = calloc(1, sizeof(*command));
 
-        if (!mail)
+        if (!command)
                 return error_origin(-ENOMEM);
-        *mail = (DispatcherCommand){ .kind = DISPATCHER_BEGIN, .id = id };
-        dispatcher_post(&s->readers->dispatcher, mail);
+        *command = (DispatcherCommand){ .kind = DISPATCHER_BEGIN, .id = id };
+        dispatcher_post(&s->readers->dispatcher, command);
         return 0;
 }
 
@@ -312,56 +312,21 @@ static int streams_discharge(Streams *s, uint64_t id) {
         for (Admission **p = &s->subscriptions->admissions; *p; p = &(*p)->next)
                 if ((*p)->id == id) {
                         Admission *gone = *p;
+                        int left = streams_leave_pool(s, gone);
                         int r = subscriptions_release_memory(s->subscriptions, gone->memory, gone->reserved);
 
                         *p = gone->next;
                         (void)ledger_base_free(s->ledger, gone->base);
                         credentials_deinit(&gone->peer);
                         free(gone);
-                        return r;
+                        return left < 0 ? left : r;
                 }
         return 0;
 }
 
-/* The second one who asks for it pays, by its uid, for as long as the subscription is there. */
-static int streams_fill_pool(Streams *s, Subscription *u, uid_t uid) {
-        UidMemory *payer;
-        int r;
-
-        if (u->pool_payer)
-                return 0;
-        r = subscriptions_reserve_memory(s->subscriptions, uid, POOL_BYTES, &payer, NULL);
-        if (r != 0)
-                return r < 0 ? r : -ENOSPC;
-        r = buffer_pool_fill(u->pool);
-        if (r == 0)
-                u->pool_payer = payer;
-        else
-                (void)subscriptions_release_memory(s->subscriptions, payer, POOL_BYTES);
-        return r;
-}
-
 /* Fds that streams hold, for the share of them that clients may have: sockets, and pools. */
 void streams_count_given(Streams *s) {
-        s->events->control->n_given = (unsigned)s->readers->n_subscribers;
-        for (const Subscription *u = s->subscriptions->first; u; u = u->next)
-                s->events->control->n_given += u->pool != NULL;
-}
-
-/* Without one everybody has a copy of what all get, which only costs more. */
-static void streams_share_pool(Streams *s, Subscription *u, const Admission *a, const Perfd__V1__SubscribeRequest *q,
-                               SharedRing *ring) {
-        const Control *c = s->events->control;
-        int r;
-
-        if (!ring || !q->pool || (!u->pool && c->n_given + c->n_connections >= c->limits.sockets))
-                return;
-        r = u->pool ? streams_fill_pool(s, u, a->memory->uid) : buffer_pool_new(&u->pool);
-        if (r == 0 && !shared_ring_share(ring, u->pool))
-                r = error_origin(-errno);
-        if (r < 0)
-                log_print(LOG_NOTICE, MESSAGE_SUBSCRIBER_COPIES,
-                          "a subscriber cannot share packets with others, and gets copies: %s", error_text(r));
+        s->events->control->n_given = (unsigned)(s->readers->n_subscribers + s->readers->n_pools);
 }
 
 /* Its closing ledger says what has happened since. */
@@ -377,6 +342,7 @@ static int streams_subscribe_admitted(Streams *s, Connection *c, const Perfd__V1
         Access access;
         _cleanup_(subscriber_freep) Subscriber *sub = NULL;
         _cleanup_(shared_ring_freep) SharedRing *ring = NULL;
+        _cleanup_(cut_scope_unrefp) CutScope *scope = NULL;
         Subscription *u = NULL;
         bool is_new = false;
         int r = access_of(s->settings->access, c, &access, e);
@@ -387,14 +353,19 @@ static int streams_subscribe_admitted(Streams *s, Connection *c, const Perfd__V1
                 r = streams_subscription(s, a->memory->uid, &access, request->subscribe, &u, &is_new, e);
         if (r != 0)
                 return r;
-        r = subscriber_new(s, u, request->subscribe, a, &sub, e);
+        r = subscriptions_charge_wakeups(s->subscriptions, a, request->subscribe->latency, e);
+        if (r == 0)
+                r = subscriber_new(s, u, request->subscribe, a, &sub, e);
         if (r == 0) {
-                streams_share_pool(s, u, a, request->subscribe, ring);
+                if (ring && request->subscribe->pool)
+                        streams_share_pool(s, u, a, ring);
                 sub->ring = TAKE_PTR(ring);
                 r = streams_hand_over(s, c, request, &sub, e);
         }
         if (r == 0)
-                r = is_new ? readers_publish_at_cut(s->readers) : readers_cut(s->readers);
+                r = subscription_cut_scope(u, &scope);
+        if (r == 0)
+                r = is_new ? readers_publish_at_cut(s->readers, scope) : readers_cut(s->readers, scope);
         if (r == 0)
                 r = new_base(s, u, a);
         if (r == 0)

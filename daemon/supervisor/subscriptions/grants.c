@@ -1,6 +1,6 @@
 /*
- * What access.rules grant of a subscription. A rule's predicate is joined to the client's own condition, which readers evaluate: so
- * a sample that is not granted never leaves the CPU on which it happened, and nothing is asked twice.
+ * What access.rules grant of a subscription. A rule's predicate is joined to the client's own condition, which readers evaluate,
+ * and the dispatcher what asks for the process: so a sample that is not granted reaches no stream, and nothing is asked twice.
  */
 #include "daemon/supervisor/subscriptions/grants.h"
 

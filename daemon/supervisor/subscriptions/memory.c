@@ -9,6 +9,7 @@
 #include "daemon/supervisor/subscriptions/memory.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,10 @@
 
 #define CONDITIONS_OF_UID ((size_t)4096) /* some 20 us of each sample */
 #define CONDITIONS_OF_ALL ((size_t)8192)
+#define DECISIONS_OF_UID ((size_t)256) /* up to some 2 us of each sample, of the one thread that has the samples of all CPUs */
+#define DECISIONS_OF_ALL ((size_t)512)
+#define WAKEUPS_OF_UID ((uint64_t)50000) /* a second: each is a packet, and a system call */
+#define WAKEUPS_OF_ALL ((uint64_t)100000)
 
 static size_t at_least_none(int64_t n) {
         return n > 0 ? (size_t)n : 0;
@@ -57,15 +62,15 @@ static bool set_limits(Subscriptions *s, size_t of_all) {
 }
 
 static int update_to(Subscriptions *s, size_t of_all) {
-        DispatcherCommand *mail;
+        DispatcherCommand *command;
 
         if (!set_limits(s, of_all))
                 return 0;
-        mail = calloc(1, sizeof(*mail));
-        if (!mail)
+        command = calloc(1, sizeof(*command));
+        if (!command)
                 return error_origin(-ENOMEM);
-        mail->kind = DISPATCHER_SHED;
-        dispatcher_post(&s->readers->dispatcher, mail);
+        command->kind = DISPATCHER_SHED;
+        dispatcher_post(&s->readers->dispatcher, command);
         return 0;
 }
 
@@ -125,7 +130,61 @@ int subscriptions_check_places(const Subscriptions *s, uid_t uid, Explanation *e
         return 0;
 }
 
-int subscriptions_charge_condition(Subscriptions *s, UidMemory *m, size_t cost, size_t *ret, Explanation *e) {
+/* The shortest latency, in whole microseconds, that so many wakeups allow. */
+static uint64_t possible_usec(uint64_t left) {
+        return (NSEC_PER_SEC / NSEC_PER_USEC + left - 1) / left;
+}
+
+static int refuse_wakeups(uint64_t wakeups, const char *whose, uint64_t has, uint64_t most, Explanation *e) {
+        char possible[96] = "end some subscriptions, or request none";
+
+        if (has < most)
+                (void)snprintf(possible, sizeof(possible), "request at least %llu us, or none, or end some subscriptions",
+                               (unsigned long long)possible_usec(most - has));
+        return refuse(e, REFUSED_EXHAUSTED, "too-many-wakeups",
+                      "its latency is up to %llu wakeups a second: the subscribers of %s request %llu, and %llu are allowed, because "
+                      "one thread sends to all; %s", (unsigned long long)wakeups, whose, (unsigned long long)has,
+                      (unsigned long long)most, possible);
+}
+
+int subscriptions_charge_wakeups(const Subscriptions *s, Admission *a, nsec_t latency, Explanation *e) {
+        const uint64_t wakeups = latency > 0 ? (NSEC_PER_SEC + latency - 1) / latency : 0;
+        uint64_t of_uid = 0, of_all = 0;
+        char uid[32];
+
+        for (const Admission *other = s->admissions; other; other = other->next) {
+                of_all += other->memory->uid != 0 ? other->wakeups : 0;
+                of_uid += other->memory->uid == a->memory->uid ? other->wakeups : 0;
+        }
+        (void)snprintf(uid, sizeof(uid), "uid %u", (unsigned)a->memory->uid);
+        if (wakeups > 0 && a->memory->uid != 0 && of_uid + wakeups > WAKEUPS_OF_UID)
+                return refuse_wakeups(wakeups, uid, of_uid, WAKEUPS_OF_UID, e);
+        if (wakeups > 0 && a->memory->uid != 0 && of_all + wakeups > WAKEUPS_OF_ALL)
+                return refuse_wakeups(wakeups, "all uids except root", of_all, WAKEUPS_OF_ALL, e);
+        a->wakeups = wakeups;
+        return 0;
+}
+
+static int check_decision(const Subscriptions *s, const UidMemory *m, size_t cost, Explanation *e) {
+        if (cost > DECISIONS_OF_UID - m->decisions)
+                return refuse(e, REFUSED_EXHAUSTED, "costly-conditions",
+                              "the predicate uses the process (exe, uid, cgroup, container, unit, or comm in the order of "
+                              "time), which one thread evaluates for the samples of all CPUs: it costs %zu there, those of the "
+                              "subscriptions of uid %u cost %zu, and %zu are allowed; compare less, match the beginning of texts, "
+                              "match comm in the order of each CPU, or end some subscriptions", cost, (unsigned)m->uid, m->decisions, DECISIONS_OF_UID);
+        if (cost > DECISIONS_OF_ALL - s->memory.decisions)
+                return refuse(e, REFUSED_EXHAUSTED, "costly-conditions",
+                              "the predicate uses the process (exe, uid, cgroup, container, unit, or comm in the order of "
+                              "time), which one thread evaluates for the samples of all CPUs: it costs %zu there, those of all "
+                              "subscriptions except root's cost %zu, and %zu are allowed; compare less, match comm in the order of "
+                              "each CPU, or try again when others have ended", cost, s->memory.decisions, DECISIONS_OF_ALL);
+        return 0;
+}
+
+int subscriptions_charge_condition(Subscriptions *s, UidMemory *m, const Filter *f, ConditionCost *ret, Explanation *e) {
+        const size_t cost = filter_cost(f), decision = filter_decision_cost(f);
+        int r;
+
         if (m->uid == 0)
                 return 0;
         if (cost > CONDITIONS_OF_UID - m->conditions)
@@ -139,15 +198,22 @@ int subscriptions_charge_condition(Subscriptions *s, UidMemory *m, size_t cost, 
                               "the predicate costs as much as %zu comparisons of numbers: those of all subscriptions except "
                               "root's cost %zu, and %zu are allowed, because all are evaluated for each sample; compare less, or "
                               "try again when others have ended", cost, s->memory.conditions, CONDITIONS_OF_ALL);
+        r = check_decision(s, m, decision, e);
+        if (r != 0)
+                return r;
         m->conditions += cost;
+        m->decisions += decision;
         s->memory.conditions += cost;
-        *ret = cost;
+        s->memory.decisions += decision;
+        *ret = (ConditionCost){ .readers = cost, .dispatcher = decision };
         return 0;
 }
 
-void subscriptions_discharge_condition(Subscriptions *s, UidMemory *m, size_t cost) {
-        m->conditions -= cost;
-        s->memory.conditions -= cost;
+void subscriptions_discharge_condition(Subscriptions *s, UidMemory *m, ConditionCost cost) {
+        m->conditions -= cost.readers;
+        m->decisions -= cost.dispatcher;
+        s->memory.conditions -= cost.readers;
+        s->memory.decisions -= cost.dispatcher;
 }
 
 int subscriptions_reserve_memory(Subscriptions *s, uid_t uid, size_t bytes, UidMemory **ret, Explanation *e) {

@@ -3,6 +3,7 @@
  * there is of it, and not all events times all subscriptions. Readers get a table for each event, which is made anew only when
  * who wants the event has changed.
  */
+#include "daemon/reader/route-sample.h"
 #include "daemon/supervisor/events/registration.h"
 #include "daemon/supervisor/subscriptions/routes.h"
 #include "daemon/supervisor/subscriptions/subscriptions.h"
@@ -88,6 +89,8 @@ static int encode_wanted(const Registration *g, const Subscription *u, bool all,
         if (n == 0 && !all && u->fields.list.n > 0)
                 wanted[n++] = u->fields.list.items[0]; /* it has none of them, and 0 names are all */
         *ret = encode_plan_new(g->event->plan, g->event->id, u->payload, wanted, n);
+        if (*ret && u->tells_zero_tid && !g->event->external) /* whose tid 0 is nobody's */
+                encode_plan_tell_zero_tid(*ret);
         return *ret ? 0 : error_origin(-ENOMEM);
 }
 
@@ -259,7 +262,7 @@ int registration_route_table(Registration *g, RouteTable **ret) {
                 t->routes[t->n_routes] = (Route){ .number = u->number, .program = match_program_ref(route->program),
                                                   .encoding = table_find_encoding(t, route->encoding) };
         }
-        if (reader_finish_routes(t) < 0) {
+        if (route_table_prepare(t, g->event->external) < 0) {
                 route_table_unref(t);
                 return error_origin(-ENOMEM);
         }

@@ -13,7 +13,6 @@
 #include "daemon/encode/item.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/route/match.h"
-#include "daemon/stream/buffer-pool.h"
 #include "daemon/supervisor/subscriptions/memory.h"
 
 #define PATTERNS_MAX 10000 /* of one subscription: as many as there are events */
@@ -74,17 +73,16 @@ struct Subscription {
         size_t n_globs;
         Filter *filter;
         bool asks_process; /* it does: the dispatcher decides which samples it gets, and its number is of a conditional group */
+        bool tells_zero_tid; /* perfd is in a pid namespace */
         Payload payload;
         NameSet fields;   /* none: all */
         uint32_t records; /* bits of RecordKind */
-        BufferPool *pool; /* of its subscribers in shared memory; NULL: nobody has asked for one */
-        UidMemory *pool_payer; /* for POOL_BYTES of it; NULL: it has no memory */
         nsec_t latency;   /* how long a sample may lie in its ring; 0: nothing was asked for */
         SubscriptionRoute *routes;
         size_t n_routes, n_routes_allocated;
         struct UidMemory *payer; /* of the uid that subscribed first; NULL: nothing is charged yet */
         size_t charged;          /* for the routes that it had then */
-        size_t cost;             /* of its condition, charged to the same; 0: it has none */
+        ConditionCost cost;      /* of its condition, charged to the same; 0: it has none */
 };
 
 void subscription_route_deinit(SubscriptionRoute *r);

@@ -30,7 +30,6 @@ Subscription *subscription_free(Subscription *u) {
         name_set_deinit(&u->fields);
         subscription_grant_free(u->grant);
         filter_free(u->filter);
-        buffer_pool_unref(u->pool);
         free(u->key);
         free(u);
         return NULL;
@@ -67,7 +66,7 @@ static int subscription_add_route(Subscription *u, Registration *g, Explanation 
                 u->n_routes_allocated = n;
         }
         if (subscription_filter(u, g->event))
-                r = filter_compile(subscription_filter(u, g->event), g->event->plan, &route.program, e);
+                r = filter_compile(subscription_filter(u, g->event), g->event->plan, g->event->spec.name, &route.program, e);
         if (r != 0)
                 return r;
         r = subscription_route_encode(&route, u);
@@ -124,16 +123,16 @@ int subscription_describe(const Subscription *u, size_t *first, uint8_t **ret_by
 
 /* The bytes move. */
 static int subscriptions_tell(Subscriptions *s, DispatcherCommand said, uint8_t *bytes, size_t n) {
-        DispatcherCommand *mail = malloc(sizeof(*mail));
+        DispatcherCommand *command = malloc(sizeof(*command));
 
-        if (!mail) {
+        if (!command) {
                 free(bytes);
                 return error_origin(-ENOMEM);
         }
-        *mail = said;
-        mail->bytes = bytes;
-        mail->n_bytes = n;
-        dispatcher_post(&s->readers->dispatcher, mail);
+        *command = said;
+        command->bytes = bytes;
+        command->n_bytes = n;
+        dispatcher_post(&s->readers->dispatcher, command);
         return 0;
 }
 
@@ -315,7 +314,8 @@ static int subscription_make_key(Subscription *u, StreamOrder order) {
         return 0;
 }
 
-int subscription_parse(const Perfd__V1__SubscribeRequest *q, const Access *access, Subscription **ret, Explanation *e) {
+int subscription_parse(const Perfd__V1__SubscribeRequest *q, const Access *access, nsec_t default_latency, Subscription **ret,
+                       Explanation *e) {
         _cleanup_(subscription_freep) Subscription *u = calloc(1, sizeof(*u));
         int r;
 
@@ -332,10 +332,13 @@ int subscription_parse(const Perfd__V1__SubscribeRequest *q, const Access *acces
         }
         u->payload = (Payload)q->payload;
         u->records = q->records;
-        u->latency = q->latency;
+        u->latency = q->latency ?: default_latency;
         r = subscription_take_names(u, q, e);
         if (r == 0)
                 r = subscription_limit(u, access, q->records, e);
+        /* a reader and the dispatcher can know different names of a thread: one of them decides all that is asked of it */
+        if (u->filter && ((StreamOrder)q->order == STREAM_BY_TIME || filter_asks_process(u->filter)))
+                filter_ask_for_comm(u->filter);
         u->asks_process = u->filter && filter_asks_process(u->filter);
         if (r == 0)
                 r = subscription_make_key(u, (StreamOrder)q->order);
@@ -417,6 +420,7 @@ int subscription_compile(const Subscriptions *s, Subscription *u, Explanation *e
         Explanation why = EXPLANATION_NULL, first = EXPLANATION_NULL;
         int refused = 0;
 
+        u->tells_zero_tid = s->readers->host->is_in_pid_namespace;
         for (Registration *g = s->events->registrations; g; g = g->next) {
                 int r;
 

@@ -6,7 +6,8 @@
 
 bool subscription_selects(const Subscription *u, const Event *event); /* by its patterns: it need not have a route */
 /* Refused: access.rules do not grant it (supervisor/access/access.h). */
-int subscription_parse(const Perfd__V1__SubscribeRequest *q, const Access *access, Subscription **ret, Explanation *e);
+int subscription_parse(const Perfd__V1__SubscribeRequest *q, const Access *access, nsec_t default_latency, Subscription **ret,
+                       Explanation *e);
 /* Each pattern and each field has to mean something now, or it is a mistake; later events may add to it. */
 int subscription_check(const Subscriptions *s, const Subscription *u, Explanation *e);
 /* Compiles it for every event that it selects. Refused if it fits none of them. */

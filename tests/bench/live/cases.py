@@ -7,17 +7,20 @@ import measure
 import perf_tools
 import served
 import tracers
-from goals import UNLIMITED, CallTime, Figure, More, NoLoss, Times
+from goals import UNLIMITED, CallTime, Figure, More, NoLoss, Times, TimesBoth
 from subscriber import pb
 
 FLAT_OUT = 0
+QUIET = (1_000, 10_000)  # most hosts
 PACED = (100_000, 300_000, 1_000_000)
 ALL = (*PACED, FLAT_OUT)
+EVERY = (*QUIET, *ALL)
 BOTH = (100_000, 1_000_000)
 QUICK = (*BOTH, FLAT_OUT)
 REAL_TIME = (300_000, 1_000_000)
 WHERE = "id == 110 && args[0] == 7"  # getppid on x86-64, and one in a hundred of flood.c
 SOCKET, COPY, TIME, PERF, BY_SOCKET = "bare-socket", "bare-copy", "time", "perf-record", "time-socket"
+PERF_FILE = "perf-file"
 TIME_WHERE = "where-time"
 ENCODINGS = [served.fields(), served.fields(fields=["id"]), served.fields(payload=pb.PAYLOAD_RAW),
              served.fields(payload=pb.PAYLOAD_BOTH)]
@@ -47,6 +50,10 @@ def perfd(*subscriptions, **more):
     return functools.partial(served.Served, subscriptions=subscriptions, **more)
 
 
+def decoded(latency):
+    return functools.partial(served.Decoded, latency=latency)
+
+
 def at(m1, k100):
     """Limits at 1 M and 100 k events a second."""
     return {1_000_000: m1, 100_000: k100}
@@ -69,11 +76,11 @@ COSTS = [
     Case("nobody", "not traced", measure.Nobody),
     Case("bare-tail", "advance data_tail", loop("tail")),
     Case(COPY, "copy to 64 KiB blocks, drop", loop("copy"), quick=True),
-    Case(SOCKET, "copy, write to a socket", loop("socket"), quick=True),
+    Case(SOCKET, "copy, write to a socket", loop("socket"), EVERY, quick=True),
     Case("bare-encode", "encode fields, write to a socket", loop("encode")),
     Case("bare-threads", "copy, hand over, write", loop("threads")),
-    Case(PERF, "perf record -o -", perf_tools.Perf, program="perf", quick=True),
-    Case("perf-file", "perf record", perf_tools.PerfFile, program="perf"),
+    Case(PERF, "perf record -o -", perf_tools.Perf, EVERY, program="perf", quick=True),
+    Case(PERF_FILE, "perf record", perf_tools.PerfFile, EVERY, program="perf"),
     Case("perf-script", "perf record -o - | perf script", perf_tools.PerfScript, BOTH, program="perf"),
     Case("perf-trace", "perf trace", perf_tools.PerfTrace, BOTH, program="perf"),
     Case("trace-cmd-record", "trace-cmd record", functools.partial(tracers.TraceCmd, kind="record"),
@@ -87,6 +94,11 @@ COSTS = [
          goals=[Times(at(2, 2.5), SOCKET), *FLAT_OUT_GOALS]),
     Case(TIME, "perfd: fields, order of time", perfd(served.fields()), quick=True,
          goals=[Times(at(2.5, 3), SOCKET), *FLAT_OUT_GOALS]),
+    Case("decoded", "perfd: a subscriber by libperfd that reads every field, in the order of time", decoded(0), EVERY,
+         quick=True, goals=[TimesBoth({1_000: 1, 10_000: 1}, PERF), TimesBoth({100_000: 1}, PERF_FILE),
+                            TimesBoth({100_000: 1, 1_000_000: 1, FLAT_OUT: 1}, SOCKET)]),
+    *[Case(f"decoded-{text}", f"the same with a latency of {text}", decoded(ns), (*QUIET, 100_000))
+      for text, ns in (("1ms", 1_000_000), ("3ms", 3_000_000), ("20ms", 20_000_000), ("1s", 1_000_000_000))],
     Case("elsewhere", "perfd: fields, order of each CPU, read from another CPU", perfd(served.by_cpu(), elsewhere=True),
          goals=FLAT_OUT_GOALS),
     Case("fifo-perf-record", "perf record -a -o -, of a program at FIFO 50, which no reader of its CPU can interrupt",

@@ -13,6 +13,11 @@ def cost(found):
     return found["cpu_ns"] / max(1, found["taken"])
 
 
+def both(found):
+    """The same, and of who reads what it writes."""
+    return (found["cpu_ns"] + found["reader_ns"]) / max(1, found["taken"])
+
+
 class Goal:
     """beside: the name of the case that it compares with; limits: {rate: at most this}."""
 
@@ -31,6 +36,16 @@ class Times(Goal):
 
     def text(self, limit):
         return f"<= {limit:g} x {self.beside}"
+
+
+class TimesBoth(Goal):
+    """At most so many times what another case costs, each with who reads its output."""
+
+    def value(self, found, beside):
+        return both(found) / both(beside)
+
+    def text(self, limit):
+        return f"<= {limit:g} x {self.beside}, both with their readers"
 
 
 class More(Goal):

@@ -1,4 +1,6 @@
 """perfd as the consumer: its own daemon for each measurement, with as many subscribers as the case has."""
+import json
+import os
 import socket
 import struct
 
@@ -71,6 +73,43 @@ class Stream:
     def close(self):
         self.reader.close()
         self.socket.close()
+
+
+class Decoder(perfd.Line):
+    """decode.c: a subscriber by libperfd that reads every field; as a Reader."""
+
+    def __init__(self, path, latency):
+        super().__init__([os.path.join(measure.HERE, "decode"), path, measure.EVENT, str(latency)])
+        perfd.equal(self.hear(), ["ready"], "the first word of the subscriber")
+
+    def spent(self):
+        return machine.cpu_time(self.process.pid)
+
+
+class Decoded(measure.Consumer):
+    """perfd with one such subscriber. Its wakeups are those of both; latency: ns, 0 is the default."""
+
+    def __init__(self, pid, cpu, latency=0):
+        self.pid, self.latency = pid, latency
+
+    def start(self):
+        self.daemon = self.stack.enter_context(perfd.Daemon(config="version: 1\n"))
+        client = self.stack.enter_context(self.daemon.client())
+        perfd.add(client, {"event": measure.EVENT, "target": pb.Target(pids=[self.pid])})
+        self.decoder = self.stack.enter_context(Decoder(self.daemon.stream, self.latency))
+        self.readers = (self.decoder,)
+        machine.wait_quiet((self.daemon.pid, self.decoder.process.pid))
+        self.before, self.slept = machine.threads(self.daemon.pid), machine.threads(self.decoder.process.pid)
+
+    def finish(self, n_calls, seconds):
+        spent = machine.difference(self.before, machine.threads(self.daemon.pid))
+        slept = machine.difference(self.slept, machine.threads(self.decoder.process.pid))
+        self.decoder.say("stop")
+        said = json.loads(" ".join(self.decoder.hear()))
+        parts = {name: thread["cpu_ns"] for name, thread in spent.items()}
+        wakeups = {name: thread["wakeups"] for name, thread in spent.items()}
+        return {"occurred": said["items"] + said["missed"], "taken": said["items"], "lost": said["missed"], "cpu_ns": sum(parts.values()),
+                "parts": parts, "wakeups": {**wakeups, "subscriber": sum(t["wakeups"] for t in slept.values())}}
 
 
 class Served(measure.Consumer):

@@ -2,21 +2,11 @@
  * Numbers are those of C: each has a size and a sign, and what two of them give follows the usual arithmetic conversions, for
  * long is 64 bits where perf events are read.
  */
-#include "client/render/arithmetic.h"
+#include "client/print/arithmetic.h"
 
 #include <string.h>
 
-/*
- * Numbers are those of C: each has a size and a sign, and what two of them give follows the usual arithmetic conversions, for
- * long is 64 bits where perf events are read. Fields come as the item has them; arrays are put into bytes again, in the order of
- * this machine, because casts and pointers look at them so.
- */
-#include "client/render/evaluate.h"
-
-#include <stdio.h>
-#include <string.h>
-
-#include "client/item/descriptor.h"
+#include "client/print/expression.h"
 
 static uint64_t cut(uint64_t number, PrintType t) {
         unsigned unused;

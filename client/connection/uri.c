@@ -1,0 +1,137 @@
+/*
+ * Where a daemon is: unix:PATH, or ssh://[USER@]HOST[:PORT][/PATH], which is ssh(1) with `perfctl stdio` on the other side. What
+ * ssh takes as a URI is left to it, so that names are those of its own configuration.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/connection/client.h"
+#include "client/connection/tunnel.h"
+
+static const char unix_scheme[] = "unix:", ssh_scheme[] = "ssh://";
+
+enum { /* of perfctl, and of shells that find no program */
+        STATUS_NO_DAEMON = 3,
+        STATUS_NO_PROGRAM = 127,
+        STATUS_SSH = 255,
+};
+
+/* A word for the shell of the other side. */
+static char *quote(const char *text) {
+        size_t n = 0;
+        char *quoted = malloc(4 * strlen(text) + 3), *to = quoted;
+
+        if (!quoted)
+                return NULL;
+        *to++ = '\'';
+        for (; text[n]; n++)
+                if (text[n] == '\'')
+                        to = stpcpy(to, "'\\''");
+                else
+                        *to++ = text[n];
+        *to++ = '\'';
+        *to = '\0';
+        return quoted;
+}
+
+/* The command for the other side. path: of the socket there, or "". */
+static char *command_of(const char *path) {
+        char *quoted, *command;
+
+        if (!*path)
+                return strdup("perfctl stdio");
+        quoted = quote(path);
+        if (!quoted || asprintf(&command, "perfctl --socket %s stdio", quoted) < 0)
+                command = NULL;
+        free(quoted);
+        return command;
+}
+
+static int fail_uri(perfd_client *c, const char *uri, const char *what) {
+        return client_fail(c, PERFD_E_INVALID, "bad-uri", "'%s' %s: expected unix:PATH or ssh://[USER@]HOST[:PORT][/PATH]", uri, what);
+}
+
+/* The tunnel has ended before there was an answer, or what came is none. */
+static int fail_greeting(perfd_client *c, int r, Tunnel *t) {
+        bool is_closed = r == PERFD_E_CLOSED;
+        int status = tunnel_wait(t, is_closed);
+        char *said = tunnel_said(t);
+        const char *text = said ? said : "";
+
+        if (r == PERFD_E_PROTOCOL)
+                r = client_fail(c, r, "protocol", "%s: what came is no answer of perfd's: does a login shell there print something before it "
+                                "runs a command (`ssh HOST true` has to print nothing)?%s%s", t->to, *text ? " On stderr: " : "", text);
+        else if (!is_closed)
+                r = client_fail(c, r, "timeout", "%s: no answer in time%s%s", t->to, *text ? ": " : "", text);
+        else if (status == STATUS_NO_PROGRAM)
+                r = client_fail(c, PERFD_E_UNREACHABLE, "no-perfctl", "%s: there is no perfctl: install it there, where the PATH of a "
+                                "command of ssh's leads. What came back: %s", t->to, text);
+        else if (status == STATUS_SSH)
+                r = client_fail(c, PERFD_E_UNREACHABLE, "ssh", "%s cannot be reached by ssh: %s", t->to, *text ? text : "it says no reason");
+        else if (status == STATUS_NO_DAEMON)
+                r = client_fail(c, PERFD_E_UNREACHABLE, "unreachable", "%s: perfctl is there, and reaches no perfd: %s", t->to, text);
+        else
+                r = client_fail(c, PERFD_E_UNREACHABLE, "ssh", "%s: ssh ended with status %d before perfd answered: %s", t->to, status, text);
+        free(said);
+        return r;
+}
+
+static int connect_tunnel(perfd_client *c, const char *to, char *const *argv) {
+        Tunnel t;
+        int fd, r = tunnel_open(&t, to, argv, &fd);
+
+        if (r < 0)
+                return client_fail(c, r == -ENOENT ? PERFD_E_UNREACHABLE : r, "ssh", "%s cannot be run: %s", argv[0], strerror(-r));
+        r = perfd_client_connect_fd(c, fd);
+        if (r == 0)
+                c->tunnel = t;
+        else {
+                if (r == PERFD_E_CLOSED || r == PERFD_E_PROTOCOL || r == PERFD_E_TIMEOUT)
+                        r = fail_greeting(c, r, &t);
+                tunnel_close(&t);
+        }
+        return r;
+}
+
+/* $PERFD_SSH is a program that takes ssh's arguments. */
+static int connect_ssh(perfd_client *c, const char *uri) {
+        const char *host = uri + strlen(ssh_scheme), *program = getenv("PERFD_SSH");
+        size_t n = strcspn(host, "/");
+        const char *path = host + n;
+        char *destination, *command;
+        int r;
+
+        if (n == 0 || *host == '-' || *host == '@')
+                return fail_uri(c, uri, "names no host");
+        if (strcmp(path, "/") == 0)
+                path = "";
+        destination = strndup(uri, strlen(ssh_scheme) + n);
+        command = command_of(path);
+        if (destination && command) {
+                char *const argv[] = { (char *)(program && *program ? program : "ssh"), (char *)"-T", (char *)"--", destination, command,
+                                       NULL };
+
+                r = connect_tunnel(c, destination, argv);
+        } else
+                r = client_fail_memory(c);
+        free(destination);
+        free(command);
+        return r;
+}
+
+int perfd_client_connect_uri(perfd_client *c, const char *uri) {
+        if (c->state != CLIENT_NEW)
+                return client_fail(c, PERFD_E_STATE, "state", "this client is connected already");
+        if (!uri || !*uri)
+                return fail_uri(c, "", "is empty");
+        for (const char *at = uri; *at; at++)
+                if ((unsigned char)*at <= ' ' || *at == 0x7f)
+                        return fail_uri(c, uri, "has a space or a control character");
+        if (strncmp(uri, unix_scheme, strlen(unix_scheme)) == 0)
+                return perfd_client_connect(c, uri + strlen(unix_scheme));
+        if (strncmp(uri, ssh_scheme, strlen(ssh_scheme)) == 0)
+                return connect_ssh(c, uri);
+        return fail_uri(c, uri, "has no scheme that is known");
+}

@@ -1,0 +1,23 @@
+/* The clock of the daemon's streams, read by a client: of its own machine as it is, of another one by what its status said. */
+#pragma once
+
+#include <stdint.h>
+#include <time.h>
+
+#include "client/perfctl/perfctl.h"
+
+/* ns of a clock of this machine. */
+uint64_t clock_read(clockid_t id);
+
+typedef struct DaemonClock {
+        clockid_t id;   /* of this machine */
+        uint64_t ahead; /* ns, modulo 2^64: what it is behind the daemon's; 0 where they are one */
+} DaemonClock;
+
+/*
+ * On a client that is connected, and no stream. Of another host it is wrong by half of the time that the answer took at most.
+ * 0, or an exit status after a message.
+ */
+int daemon_clock_find(Perfctl *p, DaemonClock *ret);
+/* ns. */
+uint64_t daemon_clock_now(const DaemonClock *clock);

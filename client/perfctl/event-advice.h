@@ -1,0 +1,10 @@
+/* For verbs that add events: what was meant by a word that the daemon has refused, though it is no name of an event. */
+#pragma once
+
+#include "client/perfctl/perfctl.h"
+
+/*
+ * After a refusal for its reason and with its message: on stderr, if this event is the one that it names, what to name instead.
+ * Asks the daemon for what runs. False: nothing was said.
+ */
+bool event_advice_tell(const Perfctl *p, const char *event, const char *reason, const char *message);

@@ -1,0 +1,105 @@
+#!/usr/bin/python3
+"""What the README and libperfd(3) show is what works, as it stands there, for somebody who has only built. Needs root."""
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+import perfd
+from perfd import Daemon, check, equal
+from running import HERE
+
+ROOT = os.path.realpath(os.path.join(HERE, "..", ".."))
+BUILD = os.path.realpath(perfd.BUILD)
+
+
+def blocks(language):
+    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as f:
+        return re.findall(rf"^```{language}\n(.*?)^```$", f.read(), flags=re.M | re.S)
+
+
+def shipped():
+    with open(os.path.join(ROOT, "config", "perfd.yaml"), encoding="utf-8") as f:
+        return re.sub(r"(?m)^listen:\n(  .*\n)+", "", f.read())
+
+
+def executes(daemon, program):
+    """Programs, until this one has written a line; that line."""
+    perfd.wait_until(lambda: daemon.status().n_subscribers == 1 or program.poll() is not None, "its subscription")
+    for _ in range(20):
+        subprocess.run(["/bin/true"], check=True)
+    ready, _, _ = select.select([program.stdout], [], [], perfd.PATIENCE)
+    check(ready, "it says nothing")
+    return program.stdout.readline()
+
+
+def test_python():
+    """The README's program, with the shipped configuration."""
+    (code,) = blocks("python")
+    with Daemon(shipped()) as daemon:
+        environment = {**os.environ, "PERFD_SOCKET": daemon.control, "PYTHONPATH": os.path.join(BUILD, "client", "python"),
+                       "PYTHONUNBUFFERED": "1"}
+        with subprocess.Popen([sys.executable, "-B", "-c", code], env=environment, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as program:
+            line = executes(daemon, program)
+            program.send_signal(signal.SIGTERM)
+            said = program.communicate(timeout=perfd.PATIENCE)[1]
+        check(re.match(r"\d+ \S.* /\S+\n", line), f"{line!r}, and {said!r}")
+
+
+def test_yaml():
+    """The README's configuration has no mistake."""
+    (yaml,) = blocks("yaml")
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write(yaml)
+        file.flush()
+        ran = subprocess.run([perfd.PERFD, "--check", "--config", file.name], capture_output=True, text=True, check=False,
+                             timeout=perfd.PATIENCE)
+        equal((ran.returncode, [line for line in ran.stderr.splitlines() if "error" in line]), (0, []), ran.stderr)
+
+
+def test_session():
+    """The first lines of the README's session start a perfd that its perfctl finds."""
+    session = next(block for block in blocks("console") if "perfctl doctor" in block)
+    first = [line.removeprefix("$ ") for line in session.splitlines()[:2]]
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        script = "\n".join(first).replace("$PWD/build", BUILD).replace("/run/perfd-trial", f"{folder}/trial")
+        check(folder in script and BUILD in script, script)
+        script += "\nread -r -t 60 < ready; perfctl list; status=$?; kill $!; wait $!; exit $status\n"
+        os.symlink(os.path.join(ROOT, "config"), os.path.join(folder, "config"))
+        script = script.replace("--runtime-directory", "--ready-fd 3 3>ready --runtime-directory")
+        os.mkfifo(os.path.join(folder, "ready"))
+        ran = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=False, timeout=perfd.PATIENCE)
+        check(ran.returncode == 0 and "sched:sched_process_exec" in ran.stdout, ran)
+
+
+def test_library():
+    """libperfd(3)'s program, built as the page says, without a warning."""
+    with open(os.path.join(ROOT, "client", "libperfd.3"), encoding="utf-8") as f:
+        page = f.read()
+    code = page.split(".Bd -literal\n")[-1].split("\n.Ed")[0].replace("\\&", "").replace("\\e", "\\")
+    command = next(line for line in page.splitlines() if line.startswith(".Dl cc -I")).removeprefix(".Dl ")
+    compiler = shutil.which("cc")
+    check(compiler, "there is no cc, which has built perfd")
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as folder, Daemon(shipped()) as daemon:
+        with open(os.path.join(folder, "program.c"), "w", encoding="utf-8") as f:
+            f.write(code + "\n")
+        command = command.replace("program.c", f"{folder}/program.c").replace("$PWD/build", BUILD).replace("-Lbuild", f"-L{BUILD}")
+        sanitizer = "" if perfd.SANITIZER == "none" else f"-fsanitize={perfd.SANITIZER}"  # of the library, and so of its user
+        subprocess.run(["sh", "-c", f"{command} {sanitizer} -Wall -Wextra -Werror -o {folder}/program"], cwd=ROOT, check=True, timeout=perfd.PATIENCE)
+        environment = {**os.environ, "PERFD_SOCKET": daemon.control}
+        environment["ASAN_OPTIONS"] = f"{os.environ.get('ASAN_OPTIONS', '')}:verify_asan_link_order=0"  # stdbuf preloads a library
+        with subprocess.Popen(["stdbuf", "-oL", f"{folder}/program"], env=environment, text=True, stdout=subprocess.PIPE) as program:
+            line = executes(daemon, program)
+            rest = program.stdout.read().splitlines()
+        check(re.match(r"\d+ \S.* \S+\n", line), line)  # of whatever somebody executed first
+        check(rest[-1].endswith("0 missed, the ledger balances"), rest)
+
+
+if __name__ == "__main__":
+    perfd.need_root()
+    perfd.main(globals())
