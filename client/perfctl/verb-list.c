@@ -216,7 +216,10 @@ static char *rule_text(const perfd_access *a) {
         if (!a || !a->is_limited || a->status)
                 return NULL;
         f = must_have(open_memstream(&text, &size));
-        if (a->rule == 0)
+        if (a->limit) {
+                write_globs(f, "this connection is limited to ", a->limit->subscribe, a->limit->n_subscribe);
+                fputs(a->limit->n_subscribe > 0 ? ", and lists no other event" : "this connection is limited to no event", f);
+        } else if (a->rule == 0)
                 fputs("no rule of access.rules is for this user, so that none are listed", f);
         else {
                 bool may_add = a->stat || a->own_processes, has_names = a->n_subscribe + a->n_emit > 0;

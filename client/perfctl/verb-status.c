@@ -1,4 +1,5 @@
 /* How the daemon is: one line for each fact, then a row for each reader. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -15,6 +16,18 @@ static void print_list_json(Json *j, const char *name, char *const *list, size_t
         json_end(j, ']');
 }
 
+static void print_limit_json(Json *j, const perfd_limit *l) {
+        json_put_name(j, "limit");
+        json_begin(j, '{');
+        JSON_STRING(j, "name", l->name);
+        JSON_BOOL(j, "status", l->status);
+        print_list_json(j, "subscribe", l->subscribe, l->n_subscribe);
+        JSON_STRING(j, "where", l->where);
+        JSON_BOOL(j, "raw", l->raw);
+        JSON_NUMBER(j, "queue_bytes", l->queue_bytes);
+        json_end(j, '}');
+}
+
 static void print_access_json(Json *j, const perfd_access *a) {
         json_put_name(j, "access");
         json_begin(j, '{');
@@ -27,6 +40,8 @@ static void print_access_json(Json *j, const perfd_access *a) {
         print_list_json(j, "emit", a->emit, a->n_emit);
         JSON_BOOL(j, "stat", a->stat);
         JSON_BOOL(j, "own_processes", a->own_processes);
+        if (a->limit)
+                print_limit_json(j, a->limit);
         json_end(j, '}');
 }
 
@@ -105,10 +120,27 @@ static void put_list(Table *t, const char *name, char *const *list, size_t n) {
                 put_fact(t, name, "no");
 }
 
+/* What this connection may at most, as by a relay. */
+static void put_limit(Table *t, const perfd_limit *l) {
+        char bytes[24];
+
+        (void)snprintf(bytes, sizeof(bytes), "%" PRIu64, l->queue_bytes);
+        put_fact(t, "limited-to", *l->name ? l->name : "-");
+        put_fact(t, "limit-status", l->status ? "yes" : "no");
+        put_list(t, "limit-subscribe", l->subscribe, l->n_subscribe);
+        put_fact(t, "limit-where", l->where);
+        put_fact(t, "limit-raw", l->raw ? "yes" : "no");
+        put_fact(t, "limit-queue", l->queue_bytes ? bytes : "-");
+}
+
 /* What rules grant, which is all that somebody may see who has no more. */
 static void put_access(Table *t, const perfd_access *a) {
         char rule[24];
 
+        if (a->limit)
+                put_limit(t, a->limit);
+        if (a->limit && a->rule == 0) /* access.rules say nothing */
+                return;
         (void)snprintf(rule, sizeof(rule), "rule %u", a->rule);
         put_fact(t, "access", a->rule ? rule : "no rule");
         put_fact(t, "rule-at", a->place);

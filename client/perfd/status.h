@@ -11,10 +11,21 @@
 
 PERFD_BEGIN_DECLARATIONS
 
+/* How this connection is limited, as by a relay: what this does not grant is not granted, whatever rules do. */
+typedef struct perfd_limit {
+        const char *name; /* whom the connection is for */
+        char *const *subscribe; /* names of events and globs */
+        size_t n_subscribe;
+        const char *where; /* combined by && with the predicate of each subscription; "": none */
+        bool status;       /* as in perfd_access */
+        bool raw;          /* payloads with raw bytes */
+        uint64_t queue_bytes; /* the largest queue of a subscription; 0: as for everybody */
+} perfd_limit;
+
 /* What the daemon's access.rules grant to this client. */
 typedef struct perfd_access {
-        bool is_limited;   /* false: no rule applies, and the client may do what its socket allows */
-        uint32_t rule;     /* number of the rule that applies, from 1; 0: none matches */
+        bool is_limited;   /* false: neither rules nor a limit apply, and the client may do what its socket allows */
+        uint32_t rule;     /* number of the rule that applies, from 1; 0: none matches, or none applies */
         const char *place; /* of the rule: "PATH:LINE" */
         bool status;       /* all that perfd_status_row has, lists, ledgers and what the host offers */
         char *const *subscribe; /* names of events and globs */
@@ -24,6 +35,7 @@ typedef struct perfd_access {
         size_t n_emit;
         bool stat;          /* events that are only counted may be added */
         bool own_processes; /* and events on the client's own processes */
+        const perfd_limit *limit; /* NULL: the connection has none */
 } perfd_access;
 
 /* Times are ns, sizes bytes; n_samples and n_lost are of all events since perfd was started. */

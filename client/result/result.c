@@ -10,11 +10,32 @@
 #include "client/item/descriptor.h"
 #include "client/wire/event-spec.h"
 
+/* NULL in *ret: the connection has none. */
+static int add_limit(perfd_result *result, const Perfd__V1__Limit *m, const perfd_limit **ret) {
+        perfd_limit *row = arena_push(&result->arena, 1, sizeof(*row));
+
+        if (!row)
+                return -ENOMEM;
+        if (m)
+                *row = (perfd_limit){
+                        .name = m->name,
+                        .status = m->status,
+                        .subscribe = m->events,
+                        .n_subscribe = m->n_events,
+                        .where = m->where,
+                        .raw = m->raw,
+                        .queue_bytes = m->queue_bytes,
+                };
+        *ret = m ? row : NULL;
+        return 0;
+}
+
 /* NULL in *ret: the daemon is older. */
 static int add_access(perfd_result *result, const Perfd__V1__Access *m, const perfd_access **ret) {
         perfd_access *row = arena_push(&result->arena, 1, sizeof(*row));
+        const perfd_limit *limit = NULL;
 
-        if (!row)
+        if (!row || (m && add_limit(result, m->limit, &limit) < 0))
                 return -ENOMEM;
         if (m)
                 *row = (perfd_access){
@@ -29,6 +50,7 @@ static int add_access(perfd_result *result, const Perfd__V1__Access *m, const pe
                         .n_emit = m->n_emit,
                         .stat = m->stat,
                         .own_processes = m->own_processes,
+                        .limit = limit,
                 };
         *ret = m ? row : NULL;
         return 0;

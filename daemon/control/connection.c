@@ -5,7 +5,7 @@
  * that has to wait for its turn stays where it was read, as bytes: it costs nothing beside the connection, and is taken out
  * again when it is handled.
  */
-#include "daemon/control/listener.h"
+#include "daemon/control/connection.h"
 
 #include "daemon/base/cleanup.h"
 #include "daemon/base/fd-limit.h"
@@ -26,29 +26,6 @@
 #define SHORT_RESPONSE SHORT_REQUEST          /* the same of responses that wait to be taken */
 #define LONG_RESPONSES_MOST LONG_REQUESTS_MOST
 
-struct Connection {
-        Connection *next;
-        Control *control;
-        uint64_t id;
-        int fd;
-        Peer peer;
-        FrameReader in;
-        uint8_t *out;
-        size_t n_out, sent;
-        nsec_t since;   /* of the last whole request or response, or the beginning */
-        bool has_asked; /* a whole request came */
-        bool ended;  /* the peer will send no more */
-        bool given;  /* in a handler: the fd left */
-        bool closed; /* in a handler: to be freed when it returns */
-        bool more;   /* whole requests may be left in the buffer: come back without waiting for the peer */
-        bool waits;  /* with `request` for connection_resume(); nothing is read or sent until then */
-        bool runs;   /* in connection_resume(): others are served in the middle of it, and must not free it */
-        const uint8_t *request; /* its bytes, in the buffer of `in` */
-        size_t n_request;
-        sd_event_source *source, *patience;
-        Precedence precedence;
-};
-
 static int connection_progress(Connection *c);
 
 Connection *connection_free(Connection *c) {
@@ -65,6 +42,7 @@ Connection *connection_free(Connection *c) {
         sd_event_source_disable_unref(c->patience);
         frame_reader_deinit(&c->in);
         peer_socket_close(c->fd);
+        perfd__v1__limit__free_unpacked(c->limit, NULL);
         free(c->out);
         free(c);
         return NULL;
@@ -105,46 +83,6 @@ void connection_end(Connection *c, const char *reason, const char *text) {
         if (!c->out) /* else it is in the middle of a response */
                 peer_tell(c->fd, PERFD__V1__STATUS__STATUS_EXHAUSTED, reason, text);
         connection_free(c);
-}
-
-uint64_t connection_id(const Connection *c) {
-        return c->id;
-}
-
-const Peer *connection_peer(const Connection *c) {
-        return &c->peer;
-}
-
-int connection_credentials(const Connection *c, Credentials *ret, Explanation *e) {
-        _cleanup_(credentials_deinit) Credentials own = { .uid = c->peer.uid, .gid = c->peer.gid };
-        socklen_t size = 0;
-
-        /* the first call says how large the list is: it never changes */
-        if (getsockopt(c->fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) < 0 && errno == ERANGE) {
-                own.groups = malloc(size);
-                if (!own.groups)
-                        return error_origin(-ENOMEM);
-                if (getsockopt(c->fd, SOL_SOCKET, SO_PEERGROUPS, own.groups, &size) < 0)
-                        return refuse(e, REFUSED_DENIED, "no-permission", "the kernel does not report your groups: %s",
-                                      strerror(errno));
-                own.n_groups = size / sizeof(*own.groups);
-        }
-        *ret = own;
-        own = CREDENTIALS_NULL;
-        return 0;
-}
-
-LogCause connection_cause(const Connection *c) {
-        return (LogCause){ .uid = c->peer.uid, .pid = c->peer.pid, .connection = c->id };
-}
-
-void connection_set_program(Connection *c, const char *program) {
-        char shown[24];
-
-        (void)snprintf(shown, sizeof(shown), "%s", program);
-        printable_make(shown, sizeof(shown)); /* it may be cut in a character */
-        (void)snprintf(c->peer.text, sizeof(c->peer.text), "%s%spid %d, uid %u", shown, *shown ? ", " : "", (int)c->peer.pid,
-                       (unsigned)c->peer.uid);
 }
 
 /* Of clients that are limited. */

@@ -17,7 +17,7 @@
 #include "proto/frame.h"
 #include "proto/perfd.pb-c.h"
 
-#define PEER_TEXT_SIZE 64
+#define PEER_TEXT_SIZE 112
 
 typedef struct Control Control;
 typedef struct Connection Connection;
@@ -28,7 +28,7 @@ typedef struct Peer {
         gid_t gid;
         pid_t pid;
         bool may_change;           /* connected to the control socket */
-        char text[PEER_TEXT_SIZE]; /* "perfctl 0.1 (pid 12, uid 0)" */
+        char text[PEER_TEXT_SIZE]; /* "perfctl 0.1, pid 12, uid 0"; of one with a limit "perfctl 0.1, for NAME, pid 12, uid 0" */
 } Peer;
 
 /*
@@ -91,6 +91,13 @@ uint64_t connection_id(const Connection *c);
 Connection *connection_next(const Connection *c);
 /* The name that the program gave itself, for the log. */
 void connection_set_program(Connection *c, const char *program);
+/*
+ * What it may at most (Hello.limit), from now on, and whom it is for; once. REFUSED_INVALID: it is limited already. -ENOMEM. Read by
+ * whoever answers its requests.
+ */
+int connection_set_limit(Connection *c, const Perfd__V1__Limit *limit, Explanation *e);
+const Perfd__V1__Limit *connection_limit(const Connection *c); /* NULL: none */
+Perfd__V1__Limit *limit_copy(const Perfd__V1__Limit *limit);   /* NULL: no memory */
 /*
  * Defers the request: nothing more is read from the peer until connection_resume() has called the handler with it again, which may
  * defer it once more. If the peer disconnects meanwhile, Control.gone is called.

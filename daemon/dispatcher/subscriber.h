@@ -13,7 +13,7 @@
 #include "daemon/stream/outbox.h"
 #include "proto/frame.h"
 
-#define SUBSCRIBER_PEER_SIZE 64
+#define SUBSCRIBER_PEER_SIZE 112
 
 typedef enum StreamOrder {
         STREAM_BY_TIME,

@@ -143,11 +143,20 @@ int __wrap_getsockopt(int fd, int level, int option, void *to, socklen_t *size) 
 /* ---- streams ----------------------------------------------------------------------------------------------------- */
 
 int rig_subscribe(Rig *rig, RigStream *s, const Perfd__V1__SubscribeRequest *q) {
+        return rig_subscribe_limited(rig, s, NULL, q);
+}
+
+int rig_subscribe_limited(Rig *rig, RigStream *s, const Perfd__V1__Limit *limit, const Perfd__V1__SubscribeRequest *q) {
+        Perfd__V1__Hello hello = PERFD__V1__HELLO__INIT;
         Perfd__V1__ServerMessage *m;
         int status;
 
         *s = (RigStream){ .is_in_order = true };
         rig_connect(rig, &s->client, false);
+        hello.protocol = PERFD_PROTOCOL;
+        hello.limit = (Perfd__V1__Limit *)limit;
+        if (limit)
+                rig_say(&s->client, PERFD__V1__REQUEST__BODY_HELLO, &hello);
         m = rig_ask(&s->client, PERFD__V1__REQUEST__BODY_SUBSCRIBE, (void *)q);
         status = (int)m->response->status;
         (void)snprintf(rig->e.text, sizeof(rig->e.text), "%s", m->response->reason);

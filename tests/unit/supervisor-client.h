@@ -43,6 +43,8 @@ typedef struct RigStream {
 
 /* By a client of its own. 0, or the status of the refusal, whose reason is rig->e.text then, and nothing is to be freed. */
 int rig_subscribe(Rig *rig, RigStream *s, const Perfd__V1__SubscribeRequest *q);
+/* On a connection that has limited itself before; NULL: it has not. */
+int rig_subscribe_limited(Rig *rig, RigStream *s, const Perfd__V1__Limit *limit, const Perfd__V1__SubscribeRequest *q);
 /* Readers do what they do at a tick, and all that came of it is read. */
 void rig_read(RigStream *s);
 /* As a client that says stop, and reads to the end; asserted. */

@@ -14,6 +14,8 @@
 #include "daemon/base/thread.h"
 #include "daemon/route/match.h"
 
+#define LIMIT_EVENTS_MAX 256 /* each is compared with the names of all events */
+
 static bool ids_have(const uint32_t *ids, size_t n, uint32_t id) {
         for (size_t i = 0; i < n; i++)
                 if (ids[i] == id)
@@ -31,7 +33,7 @@ static bool rule_is_for(const ConfigRule *rule, const Credentials *c) {
 }
 
 Access access_for(const Config *config, const Credentials *who) {
-        Access a = { .is_limited = config->n_rules > 0, .uid = who->uid };
+        Access a = { .is_limited = config->n_rules > 0, .is_ruled = config->n_rules > 0, .uid = who->uid };
 
         for (size_t i = 0; i < config->n_rules && !a.rule; i++)
                 if (rule_is_for(&config->rules[i], who)) {
@@ -47,43 +49,57 @@ bool access_is_ruled(const Peer *peer) {
 
 int access_of(const Config *config, const Connection *c, Access *ret, Explanation *e) {
         _cleanup_(credentials_deinit) Credentials own = CREDENTIALS_NULL;
-        int r;
+        int r = 0;
 
         thread_assert(THREAD_MAIN);
-        if (config->n_rules == 0 || !access_is_ruled(connection_peer(c))) {
-                *ret = ACCESS_ALL;
-                return 0;
+        *ret = ACCESS_ALL;
+        if (config->n_rules > 0 && access_is_ruled(connection_peer(c))) {
+                r = connection_credentials(c, &own, e);
+                if (r == 0)
+                        *ret = access_for(config, &own);
         }
-        r = connection_credentials(c, &own, e);
-        if (r == 0)
-                *ret = access_for(config, &own);
+        ret->limit = connection_limit(c);
+        ret->is_limited |= ret->limit != NULL;
         return r;
 }
 
-bool access_list_has(const Strings *list, const char *name) {
-        for (size_t i = 0; i < list->n; i++)
-                if (strcmp(list->items[i], name) == 0 || fnmatch(list->items[i], name, 0) == 0)
+static bool names_have(char *const *names, size_t n, const char *name) {
+        for (size_t i = 0; i < n; i++)
+                if (strcmp(names[i], name) == 0 || fnmatch(names[i], name, 0) == 0)
                         return true;
         return false;
 }
 
+bool access_list_has(const Strings *list, const char *name) {
+        return names_have(list->items, list->n, name);
+}
+
 bool access_has_status(const Access *a) {
-        return !a->is_limited || (a->rule && a->rule->status);
+        return (!a->is_ruled || (a->rule && a->rule->status)) && (!a->limit || a->limit->status);
 }
 
 bool access_has_samples(const Access *a, const char *name) {
-        return !a->is_limited || (a->rule && access_list_has(&a->rule->subscribe, name));
+        return (!a->is_ruled || (a->rule && access_list_has(&a->rule->subscribe, name))) &&
+               (!a->limit || names_have(a->limit->events, a->limit->n_events, name));
+}
+
+bool access_has_raw(const Access *a) {
+        return !a->limit || a->limit->raw;
 }
 
 bool access_may_add(const Access *a) {
-        return a->is_limited && a->rule && (a->rule->stat || a->rule->own_processes);
+        return !a->limit && a->rule && (a->rule->stat || a->rule->own_processes);
 }
 
 bool access_may_emit(const Access *a, const char *name) {
-        return !a->is_limited || (a->rule && access_list_has(&a->rule->emit, name));
+        return !a->limit && (!a->is_ruled || (a->rule && access_list_has(&a->rule->emit, name)));
 }
 
 int access_refuse(const Access *a, const char *what, Explanation *e) {
+        if (a->limit)
+                return refuse(e, REFUSED_DENIED, "not-granted", "%s is not granted to %s on this connection, which its first request "
+                              "has limited%s: a relay takes the limit from `clients` of relay.yaml(5)", what,
+                              *a->limit->name ? a->limit->name : "you", a->is_ruled ? ", and which access.rules may limit too" : "");
         if (!a->rule)
                 return refuse(e, REFUSED_DENIED, "not-granted", "%s is not granted: no rule of access.rules in perfd's "
                         "configuration matches uid %u or one of its groups", what, (unsigned)a->uid);
@@ -130,6 +146,8 @@ int access_message(const Access *a, Perfd__V1__Access **ret) {
         *ret = m;
         m->limited = a->is_limited;
         m->status = access_has_status(a);
+        if (a->limit && !(m->limit = limit_copy(a->limit)))
+                return error_origin(-ENOMEM);
         if (!rule)
                 return 0;
         m->rule = (uint32_t)a->number;
@@ -137,12 +155,23 @@ int access_message(const Access *a, Perfd__V1__Access **ret) {
         if (asprintf(&place, "%s:%u", path ? path : rule->at.path, rule->at.line) < 0)
                 return error_origin(-ENOMEM);
         m->place = place;
-        m->stat = rule->stat;
-        m->own_processes = rule->own_processes;
+        m->stat = rule->stat && !a->limit;
+        m->own_processes = rule->own_processes && !a->limit;
         if (rule->where && !(m->where = strdup(rule->where)))
                 return error_origin(-ENOMEM);
         r = strings_message(&rule->subscribe, &m->subscribe, &m->n_subscribe);
-        return r == 0 ? strings_message(&rule->emit, &m->emit, &m->n_emit) : r;
+        return r == 0 && !a->limit ? strings_message(&rule->emit, &m->emit, &m->n_emit) : r;
+}
+
+/* ---- the limit of a connection ----------------------------------------------------------------------------------- */
+
+int access_check_limit(const Perfd__V1__Limit *limit, Explanation *e) {
+        _cleanup_(filter_freep) Filter *filter = NULL;
+
+        if (limit->n_events > LIMIT_EVENTS_MAX)
+                return refuse(e, REFUSED_INVALID, "bad-request", "a limit names %zu events, and may name %d: use globs",
+                              limit->n_events, LIMIT_EVENTS_MAX);
+        return *limit->where ? filter_parse(limit->where, &filter, e) : 0;
 }
 
 /* ---- the configuration ------------------------------------------------------------------------------------------- */

@@ -45,10 +45,9 @@ bool own_is_only_counted(const EventSpec *spec) {
 }
 
 bool own_is_granted(const Access *a, const EventSpec *spec) {
-        if (!a->is_limited)
+        if (!access_may_add(a))
                 return false; /* without rules nobody adds anything by the stream socket */
-        return a->rule && (a->rule->own_processes ? is_on_tasks(spec) || (a->rule->stat && own_is_only_counted(spec))
-                                                  : a->rule->stat && own_is_only_counted(spec));
+        return (a->rule->own_processes && is_on_tasks(spec)) || (a->rule->stat && own_is_only_counted(spec));
 }
 
 static int refuse_event(const Access *a, const EventSpec *spec, const char *why, Explanation *e) {
@@ -383,7 +382,7 @@ static const Connection *find_connection(const Events *s, uint64_t id) {
 
 static bool is_still_granted(const Events *s, const EventSpec *spec, uint64_t connection) {
         const Connection *c = find_connection(s, connection);
-        Access access = { .is_limited = true };
+        Access access = ACCESS_ALL;
 
         return !c || (access_of(s->settings->access, c, &access, NULL) == 0 && own_is_granted(&access, spec));
 }

@@ -71,7 +71,7 @@ static uint64_t count_postponed(const Event *event) {
 
 static bool is_listed(const RequestContext *a, const NamePattern *pattern, const Registration *g) {
         return name_pattern_selects(pattern, g->event) &&
-               (may_see(a, g->event->spec.name) || own_is_of(&g->event->spec, a->access.uid));
+               (may_see(a, g->event->spec.name) || (!a->access.limit && own_is_of(&g->event->spec, a->access.uid)));
 }
 
 /* Each name is compared once: a glob can be dear. */

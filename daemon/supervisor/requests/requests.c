@@ -28,6 +28,12 @@ static int handle_hello(RequestContext *a, Explanation *e) {
                         "the older of the two",
                               PERFD_PROTOCOL, hello->protocol);
         }
+        if (hello->limit) {
+                int r = access_check_limit(hello->limit, e) ?: connection_set_limit(a->connection, hello->limit, e);
+
+                if (r != 0)
+                        return r;
+        }
         connection_set_program(a->connection, hello->program ? hello->program : "");
         reply = malloc(sizeof(*reply));
         if (!reply)
@@ -36,7 +42,7 @@ static int handle_hello(RequestContext *a, Explanation *e) {
         a->response->body_case = PERFD__V1__RESPONSE__BODY_HELLO;
         a->response->hello = reply;
         reply->protocol = PERFD_PROTOCOL;
-        reply->may_change = connection_peer(a->connection)->may_change;
+        reply->may_change = connection_peer(a->connection)->may_change && !connection_limit(a->connection);
         reply->max_request = FRAME_MAX_REQUEST;
         reply->version = strdup(PERFD_VERSION);
         return reply->version ? 0 : error_origin(-ENOMEM);

@@ -92,7 +92,7 @@ static int close_stream(Streams *s, const Admission *a, const DispatcherReport *
         const Subscription *u = s->subscriptions->by_number[a->number];
         const LedgerStream stream = {
                 .id = a->id, .base = a->base, .wants = subscription_wants(u), .has_records = u->records != 0,
-                .is_limited = u->grant && u->grant->where
+                .is_limited = u->grant && (u->grant->where || u->grant->within_where)
         };
         LedgerScope scope = { .stream = &stream, .is_unreported = is_unreported };
         Perfd__V1__Ledger *ledger;

@@ -279,12 +279,35 @@ static int streams_begin(Streams *s, uint64_t id) {
         return 0;
 }
 
+/* Of a connection that has limited itself. */
+static int check_limit(const Perfd__V1__Limit *limit, const Perfd__V1__SubscribeRequest *q, Explanation *e) {
+        if (q->ring_bytes)
+                return refuse(e, REFUSED_DENIED, "not-granted", "a limited connection has no shared memory: its client may be on "
+                              "another host");
+        if (limit->queue_bytes && q->queue_bytes > limit->queue_bytes)
+                return refuse(e, REFUSED_DENIED, "not-granted", "a queue of %llu bytes: this connection is limited to %llu; request less",
+                              (unsigned long long)q->queue_bytes, (unsigned long long)limit->queue_bytes);
+        return 0;
+}
+
+static size_t queue_bytes_of(const Perfd__V1__Limit *limit, const Perfd__V1__SubscribeRequest *q, size_t by_default) {
+        size_t bytes = q->queue_bytes ? q->queue_bytes : by_default;
+
+        if (limit && limit->queue_bytes && bytes > limit->queue_bytes)
+                bytes = limit->queue_bytes;
+        return bytes < QUEUE_MIN ? QUEUE_MIN : bytes;
+}
+
 /* What the peer may have, reserved for it, or why not. */
-static int streams_admit(Streams *s, uid_t uid, const Perfd__V1__SubscribeRequest *q, Admission **ret, Explanation *e) {
+static int streams_admit(Streams *s, const Connection *c, const Perfd__V1__SubscribeRequest *q, Admission **ret, Explanation *e) {
         const size_t most = subscriptions_queue_max(s->subscriptions), by_default = s->settings->config->subscriber_queue;
+        const Perfd__V1__Limit *limit = connection_limit(c);
+        const uid_t uid = connection_peer(c)->uid;
         _cleanup_free_ Admission *a = NULL;
         int r = subscriptions_check_places(s->subscriptions, uid, e);
 
+        if (r == 0 && limit)
+                r = check_limit(limit, q, e);
         if (r != 0)
                 return r;
         if (q->queue_bytes > most)
@@ -297,9 +320,7 @@ static int streams_admit(Streams *s, uid_t uid, const Perfd__V1__SubscribeReques
         a = calloc(1, sizeof(*a));
         if (!a)
                 return error_origin(-ENOMEM);
-        a->queue_bytes = q->queue_bytes ? q->queue_bytes : by_default < most ? by_default : most;
-        if (a->queue_bytes < QUEUE_MIN)
-                a->queue_bytes = QUEUE_MIN;
+        a->queue_bytes = queue_bytes_of(limit, q, by_default < most ? by_default : most);
         a->ring_bytes = q->ring_bytes;
         a->reserved = SUBSCRIBER_COST + (a->ring_bytes ? a->ring_bytes + PAGES_OF_RING * (size_t)sysconf(_SC_PAGESIZE) : 0);
         r = subscriptions_reserve_memory(s->subscriptions, uid, a->reserved, &a->memory, e);
@@ -394,7 +415,7 @@ int streams_subscribe(Streams *s, Connection *c, const Perfd__V1__Request *reque
         r = readers_refuse_unanswered(s->readers, "a subscription", e);
         if (r != 0)
                 return r;
-        r = streams_admit(s, connection_peer(c)->uid, request->subscribe, &a, e);
+        r = streams_admit(s, c, request->subscribe, &a, e);
         if (r != 0)
                 return r;
         a->next = s->subscriptions->admissions;

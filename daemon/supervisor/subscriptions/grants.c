@@ -1,5 +1,5 @@
 /*
- * What access.rules grant of a subscription. A rule's predicate is joined to the client's own condition, which readers evaluate,
+ * What access.rules, and the limit of a connection, grant of a subscription. A rule's predicate is joined to the client's own condition, which readers evaluate,
  * and the dispatcher what asks for the process: so a sample that is not granted reaches no stream, and nothing is asked twice.
  */
 #include "daemon/supervisor/subscriptions/grants.h"
@@ -16,15 +16,17 @@ bool subscription_grants(const Subscription *u, const Event *event) {
 
         if (!g || own_is_of(&event->spec, g->own_uid))
                 return true;
-        if (g->where && event->spec.interval > 0) /* no condition is asked of its counts */
+        if ((g->where || g->within_where) && event->spec.interval > 0) /* no condition is asked of its counts */
                 return false;
-        return access_list_has(&g->events, event->spec.name);
+        return access_list_has(&g->events, event->spec.name) && (g->within.n == 0 || access_list_has(&g->within, event->spec.name));
 }
 
 SubscriptionGrant *subscription_grant_free(SubscriptionGrant *g) {
         if (!g)
                 return NULL;
         strings_deinit(&g->events);
+        strings_deinit(&g->within);
+        free(g->within_where);
         filter_free(g->own_filter);
         free(g->where);
         free(g);
@@ -38,8 +40,11 @@ const Filter *subscription_filter(const Subscription *u, const Event *event) {
         return is_own && !u->asks_process ? g->own_filter : u->filter; /* what asks for processes is one for all of a subscription */
 }
 
-/* Both are whole conditions, so that neither can reach into the other; in the normal spelling, without escapes. */
-static int join_filter(const char *where, Subscription *u, Explanation *e) {
+/*
+ * Both are whole conditions, so that neither can reach into the other; in the normal spelling, without escapes. *asked gets what
+ * the client asks for.
+ */
+static int join_filter(const char *where, Subscription *u, Filter **asked, Explanation *e) {
         _cleanup_(filter_freep) Filter *rule = NULL;
         _cleanup_free_ char *own = NULL, *granted = NULL, *joined = NULL;
         int r = filter_parse(where, &rule, e);
@@ -55,14 +60,24 @@ static int join_filter(const char *where, Subscription *u, Explanation *e) {
                 joined = NULL; /* asprintf(3) leaves it undefined */
                 return error_origin(-ENOMEM);
         }
-        u->grant->own_filter = TAKE_PTR(u->filter);
+        filter_free(*asked);
+        *asked = TAKE_PTR(u->filter);
         r = filter_parse(joined, &u->filter, e);
         if (r > 0) {
                 e->position = 0; /* in what the client has not written */
-                return refuse(e, r, "bad-expression", "`where` and that of the access rule are too long together: use a shorter "
-                        "predicate");
+                return refuse(e, r, "bad-expression", "`where` and that of the access rule, or of the connection's limit, are too "
+                        "long together: use a shorter predicate");
         }
         return r;
+}
+
+/* The condition that the client asks for itself is left to its own events; a limit leaves none of these. */
+static int join_filters(Subscription *u, Explanation *e) {
+        _cleanup_(filter_freep) Filter *before = NULL;
+        SubscriptionGrant *g = u->grant;
+        int r = g->where ? join_filter(g->where, u, &g->own_filter, e) : 0;
+
+        return r == 0 && g->within_where ? join_filter(g->within_where, u, &before, e) : r;
 }
 
 static int check_names(const Access *a, const Subscription *u, Explanation *e) {
@@ -83,13 +98,42 @@ static int check_names(const Access *a, const Subscription *u, Explanation *e) {
         return 0;
 }
 
-/* Side records are of the whole host, and no condition is asked of them. */
-static bool has_side_records(const ConfigRule *rule) {
-        bool all = false;
+static bool names_have(char *const *names, size_t n, const char *text) {
+        for (size_t i = 0; i < n; i++)
+                if (strcmp(names[i], text) == 0)
+                        return true;
+        return false;
+}
 
-        for (size_t i = 0; i < rule->subscribe.n; i++)
-                all = all || strcmp(rule->subscribe.items[i], "*") == 0;
-        return all && !rule->where;
+/* Side records are of the whole host, and no condition is asked of them. */
+static bool has_side_records(const Access *a) {
+        const ConfigRule *rule = a->rule;
+        const Perfd__V1__Limit *limit = a->limit;
+
+        return (!a->is_ruled || (rule && names_have(rule->subscribe.items, rule->subscribe.n, "*") && !rule->where)) &&
+               (!limit || (names_have(limit->events, limit->n_events, "*") && !*limit->where));
+}
+
+static bool has_any_event(const Access *a) {
+        return (!a->is_ruled || (a->rule && (a->rule->subscribe.n > 0 || access_may_add(a)))) && (!a->limit || a->limit->n_events > 0);
+}
+
+static int grant_new(const Access *a, SubscriptionGrant **ret) {
+        SubscriptionGrant *g = *ret = calloc(1, sizeof(*g));
+        char *all[] = { (char *)"*" };
+        int r;
+
+        if (!g)
+                return error_origin(-ENOMEM);
+        g->own_uid = access_may_add(a) ? a->uid : 0;
+        r = a->is_ruled ? strings_copy(a->rule->subscribe.items, a->rule->subscribe.n, &g->events) : strings_copy(all, 1, &g->events);
+        if (r == 0 && a->is_ruled)
+                r = string_set(&g->where, a->rule->where);
+        if (r == 0 && a->limit)
+                r = strings_copy(a->limit->events, a->limit->n_events, &g->within);
+        if (r == 0 && a->limit && *a->limit->where)
+                r = string_set(&g->within_where, a->limit->where);
+        return r;
 }
 
 int subscription_limit(Subscription *u, const Access *a, uint32_t records, Explanation *e) {
@@ -97,21 +141,17 @@ int subscription_limit(Subscription *u, const Access *a, uint32_t records, Expla
 
         if (!a->is_limited)
                 return 0;
-        if (!a->rule || (a->rule->subscribe.n == 0 && !access_may_add(a)))
+        if (!has_any_event(a))
                 return access_refuse(a, "to subscribe", e);
-        if (records != 0 && !has_side_records(a->rule))
+        if (records != 0 && !has_side_records(a))
                 return access_refuse(a, "to subscribe to side records, which needs all events without a predicate,", e);
+        if (u->payload != PAYLOAD_FIELDS && !access_has_raw(a))
+                return access_refuse(a, "to subscribe to raw bytes", e);
         r = check_names(a, u, e);
         if (r != 0)
                 return r;
-        u->grant = calloc(1, sizeof(*u->grant));
-        if (!u->grant)
-                return error_origin(-ENOMEM);
-        u->grant->own_uid = access_may_add(a) ? a->uid : 0;
-        r = strings_copy(a->rule->subscribe.items, a->rule->subscribe.n, &u->grant->events);
-        if (r == 0)
-                r = string_set(&u->grant->where, a->rule->where);
-        return r == 0 && a->rule->where ? join_filter(a->rule->where, u, e) : r;
+        r = grant_new(a, &u->grant);
+        return r == 0 ? join_filters(u, e) : r;
 }
 
 /* ---- behind a reload --------------------------------------------------------------------------------------------- */
@@ -122,10 +162,7 @@ int admission_remember_peer(Admission *a, const Connection *c, Explanation *e) {
 }
 
 static bool strings_have(const Strings *list, const char *text) {
-        for (size_t i = 0; i < list->n; i++)
-                if (strcmp(list->items[i], text) == 0)
-                        return true;
-        return false;
+        return names_have(list->items, list->n, text);
 }
 
 /* Whether all that a stream may ever select is granted: globs are not compared but as they are written. */
@@ -159,9 +196,9 @@ static bool has_interval(const Subscription *u) {
 bool subscription_is_granted(const Subscription *u, const Access *a) {
         const char *where = u->grant ? u->grant->where : NULL;
 
-        if (!a->is_limited)
+        if (!a->is_ruled)
                 return true;
-        if (!a->rule || !rule_covers(a, u) || (u->records != 0 && !has_side_records(a->rule)))
+        if (!a->rule || !rule_covers(a, u) || (u->records != 0 && !has_side_records(a)))
                 return false;
         if (!a->rule->where)
                 return true;

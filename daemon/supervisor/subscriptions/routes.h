@@ -24,9 +24,11 @@ typedef struct Subscriptions Subscriptions;
 typedef struct Registration Registration; /* supervisor/supervisor.h */
 typedef struct Subscription Subscription;
 
-/* What access.rules grant of a subscription; its `filter` has the predicate in it already. */
+/* What access.rules and the connection's own limit grant of a subscription; its `filter` has their predicates in it already. */
 typedef struct SubscriptionGrant {
-        Strings events; /* names and globs */
+        Strings events; /* names and globs of the rule; "*" without one */
+        Strings within; /* those of the limit; none: there is no limit */
+        char *within_where; /* the predicate of the limit; NULL: none */
         char *where;    /* as the rule has it; NULL: none */
         uint32_t own_uid; /* whose own events are granted too; 0: nobody's */
         Filter *own_filter; /* of these, with `where`: what the client asks for; NULL: nothing */

@@ -303,8 +303,11 @@ static int subscription_make_key(Subscription *u, StreamOrder order) {
                 fprintf(f, "\x1f" "f%s", fields->items[i]);
         for (size_t i = 0; u->grant && i < u->grant->events.n; i++)
                 fprintf(f, "\x1f" "g%s", u->grant->events.items[i]);
+        for (size_t i = 0; u->grant && i < u->grant->within.n; i++)
+                fprintf(f, "\x1f" "l%s", u->grant->within.items[i]);
         if (u->grant)
-                fprintf(f, "\x1f" "w%u %s", (unsigned)u->grant->own_uid, u->grant->where ? u->grant->where : "");
+                fprintf(f, "\x1f" "w%u %s" "\x1f" "x%s", (unsigned)u->grant->own_uid, u->grant->where ? u->grant->where : "",
+                        u->grant->within_where ? u->grant->within_where : "");
         if (fclose(f) != 0)
                 return error_origin(-ENOMEM);
         u->key_hash = index_key_of_name(u->key);
@@ -443,7 +446,7 @@ int subscription_compile(const Subscriptions *s, Subscription *u, Explanation *e
         }
         if (refused && u->n_routes == 0) { /* it fits none of them */
                 *e = first;
-                if (u->grant && u->grant->where)
+                if (u->grant && (u->grant->where || u->grant->within_where))
                         e->position = 0; /* in a condition that the client has not written */
                 return refused;
         }
