@@ -37,7 +37,7 @@ static const char usage[] =
         "                           allow\n"
         "  --json                   the same, one JSON document on each line\n"
         "  --runtime-directory DIR  sockets are DIR/control.sock and DIR/stream.sock,\n"
-        "                           kept events in DIR/events\n"
+        "                           persistent events in DIR/events\n"
         "  --ready-fd N             gets a newline and is closed when perfd is ready\n"
         "  --keep-capabilities      keeps CAP_SYS_ADMIN also where the kernel opens perf\n"
         "                           events without it, and all that root has\n";

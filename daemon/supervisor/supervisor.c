@@ -18,7 +18,7 @@
 #include "daemon/kernel/task/tasks.h"
 #include "daemon/supervisor/changes/changes.h"
 #include "daemon/supervisor/configuration/configuration.h"
-#include "daemon/supervisor/configuration/load-kept.h"
+#include "daemon/supervisor/configuration/load-persistent.h"
 #include "daemon/supervisor/configuration/retry.h"
 #include "daemon/supervisor/events/charges.h"
 #include "daemon/supervisor/events/holders.h"
@@ -281,10 +281,10 @@ static int apply_config(Supervisor *s, Explanation *e) {
         return r;
 }
 
-static int load_kept(Supervisor *s) {
-        int r = configuration_load_kept(&s->configuration);
+static int load_persistent(Supervisor *s) {
+        int r = configuration_load_persistent(&s->configuration);
 
-        notes_say(&s->operations.notes, "kept events");
+        notes_say(&s->operations.notes, "persistent events");
         return r;
 }
 
@@ -312,7 +312,7 @@ int supervisor_start(Supervisor *s, Explanation *e) {
             (r = start_notices(s)) != 0 ||       /* what the dispatcher says, CPUs that come and go */
             (r = make_self_filter(s)) != 0 ||    /* now that our tids are known */
             (r = apply_config(s, e)) != 0 ||            /* events */
-            (r = load_kept(s)) != 0 ||                  /* those of clients */
+            (r = load_persistent(s)) != 0 ||                  /* those of clients */
             (r = start_listening(s, e)) != 0)    /* sockets: whoever connects finds everything there */
                 return r;
         notifier_send(&s->loop.notifier, "READY=1");
@@ -438,7 +438,7 @@ bool supervisor_stop(Supervisor *s) {
         configuration_free_pending(&s->configuration);
         ledger_free_losses(&s->ledger);
         readers_free_births(&s->readers);
-        configuration_free_kept(&s->configuration);
+        configuration_free_persistent(&s->configuration);
         events_give_closer(&s->events, false);
         stop_closer(s);
         peer_socket_stop();

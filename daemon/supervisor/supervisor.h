@@ -21,7 +21,7 @@ typedef struct Supervisor {
         Loop loop;
         Operations operations;
 
-        /* The parts, the lowest first: each has pointers to those above it. */
+        /* The parts, the lowest first: each has pointers to those that it calls, which come before it. */
         Readers readers;
         Events events;
         Resolver resolver;

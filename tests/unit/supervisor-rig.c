@@ -9,7 +9,7 @@
 
 #include "daemon/kernel/task/tasks.h"
 #include "daemon/supervisor/changes/changes.h"
-#include "daemon/supervisor/configuration/load-kept.h"
+#include "daemon/supervisor/configuration/load-persistent.h"
 #include "daemon/supervisor/configuration/retry.h"
 #include "daemon/supervisor/events/charges.h"
 #include "daemon/supervisor/events/registered.h"
@@ -168,7 +168,7 @@ void rig_stop(Rig *rig) {
         ledger_free_losses(&s->ledger);
         readers_free_births(&s->readers);
         readers_free_budgets(&s->readers);
-        configuration_free_kept(&s->configuration);
+        configuration_free_persistent(&s->configuration);
         events_free_charges(&s->events);
         comm_table_deinit(&s->readers.comms);
         process_tree_deinit(&s->readers.kin);
@@ -223,7 +223,7 @@ int rig_add(Rig *rig, const char *const *events, size_t n) {
         return add(rig, events, n, false);
 }
 
-int rig_add_kept(Rig *rig, const char *const *events, size_t n) {
+int rig_add_persistent(Rig *rig, const char *const *events, size_t n) {
         return add(rig, events, n, true);
 }
 

@@ -37,7 +37,7 @@ void rig_write_config(Rig *rig, const char *yaml);
 
 /* As "page-faults", "faults=page-faults" with a name, and behind a "!" disabled. What changes_add() says. */
 int rig_add(Rig *rig, const char *const *events, size_t n);
-int rig_add_kept(Rig *rig, const char *const *events, size_t n);
+int rig_add_persistent(Rig *rig, const char *const *events, size_t n);
 /* Specs move. */
 int rig_add_specs(Rig *rig, EventSpec *specs, size_t n, const AddOptions *adding);
 int rig_remove(Rig *rig, const char *name);

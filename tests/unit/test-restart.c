@@ -15,7 +15,7 @@
 
 #include "daemon/base/cleanup.h"
 #include "daemon/supervisor/changes/changes.h"
-#include "daemon/supervisor/configuration/load-kept.h"
+#include "daemon/supervisor/configuration/load-persistent.h"
 #include "daemon/supervisor/configuration/retry.h"
 
 #define EXEC "sched:sched_process_exec"
@@ -53,7 +53,7 @@ static char *read_state(void) {
 static int load(Rig *rig) {
         rig->supervisor.settings.runtime_directory = strdup(folder);
         assert_non_null(rig->supervisor.settings.runtime_directory);
-        return configuration_load_kept(&rig->supervisor.configuration);
+        return configuration_load_persistent(&rig->supervisor.configuration);
 }
 
 static void begin(Rig *rig) {
@@ -69,18 +69,18 @@ static void restart(Rig *rig) {
 static int prepare(Rig *rig) {
         (void)unlink(state_file());
         assert_int_equal(load(rig), 0);
-        assert_int_equal(rig_add_kept(rig, two, 2), 0);
-        return rig_add_kept(rig, tracepoint, 1);
+        assert_int_equal(rig_add_persistent(rig, two, 2), 0);
+        return rig_add_persistent(rig, tracepoint, 1);
 }
 
 static int prepare_two(Rig *rig) {
         (void)unlink(state_file());
         assert_int_equal(load(rig), 0);
-        return rig_add_kept(rig, two, 2);
+        return rig_add_persistent(rig, two, 2);
 }
 
 static int add_one(Rig *rig) {
-        return rig_add_kept(rig, tracepoint, 1);
+        return rig_add_persistent(rig, tracepoint, 1);
 }
 
 static int remove_all(Rig *rig) {
@@ -128,7 +128,7 @@ static void test_waits(void **state) {
         rig_start(&rig);
         rig_make_tracepoint(&rig, EXEC);
         assert_int_equal(prepare_two(&rig), 0);
-        assert_int_equal(rig_add_kept(&rig, exec, 1), 0);
+        assert_int_equal(rig_add_persistent(&rig, exec, 1), 0);
         restart(&rig);
         assert_int_equal(events_count_pending(&rig.supervisor.events), 1);
         rig_check_opened(&rig, "page-faults", true);
@@ -176,7 +176,7 @@ static void test_damaged(void **state) {
                 assert_int_equal(events_count_pending(&rig.supervisor.events), 0);
                 assert_null(rig.supervisor.changes.state_unusable);
                 assert_int_equal(stat(state_file(), &st), -1);
-                assert_int_equal(rig_add_kept(&rig, two, 2), 0);
+                assert_int_equal(rig_add_persistent(&rig, two, 2), 0);
                 restart(&rig);
                 rig_check_opened(&rig, "page-faults", true);
                 rig_stop(&rig);
@@ -191,7 +191,7 @@ static void test_unusable(void **state) {
         assert_int_equal(mkdir(state_file(), 0700), 0);
         begin(&rig);
         assert_non_null(rig.supervisor.changes.state_unusable);
-        assert_int_equal(rig_add_kept(&rig, two, 2), REFUSED_DENIED);
+        assert_int_equal(rig_add_persistent(&rig, two, 2), REFUSED_DENIED);
         assert_string_equal(rig.e.reason, "state-file");
         assert_int_equal(rig.supervisor.events.n_registrations, 0);
         assert_int_equal(played_count_open(), RIG_CPUS);

@@ -19,7 +19,7 @@ typedef struct Changes {
 
         int hotplug_fd;            /* -1: CPUs are not followed */
         CgroupWatch *cgroup_watch; /* NULL: no event follows cgroups */
-        char *state_path;          /* of kept events */
+        char *state_path;          /* of persistent events */
         char *state_unusable;      /* why it must not be written; NULL: it may */
 } Changes;
 

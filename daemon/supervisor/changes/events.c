@@ -16,7 +16,7 @@
 #include "daemon/base/log.h"
 #include "daemon/supervisor/changes/already.h"
 #include "daemon/supervisor/changes/changes.h"
-#include "daemon/supervisor/changes/kept.h"
+#include "daemon/supervisor/changes/persistent.h"
 #include "daemon/supervisor/events/external.h"
 #include "daemon/supervisor/events/holders.h"
 #include "daemon/supervisor/events/open.h"
@@ -229,10 +229,10 @@ static int check_keeping(const EventSpec *spec, const AddOptions *adding, Explan
                 "persistent", spec->name);
 }
 
-/* The list moves; refused: it is closed and freed. Kept ones are in the state file before they are there. */
+/* The list moves; refused: it is closed and freed. Persistent ones are in the state file before they are registered. */
 static int register_list(Changes *s, Registration *list, size_t n, const AddOptions *adding, Explanation *e) {
-        KeptChange change = { .added = adding->keep && !adding->is_written ? list : NULL };
-        int r = kept_write(s, &change, e);
+        PersistentChange change = { .added = adding->keep && !adding->is_written ? list : NULL };
+        int r = persistent_write(s, &change, e);
 
         if (r != 0) {
                 registrations_free(s->events, list);
@@ -240,12 +240,12 @@ static int register_list(Changes *s, Registration *list, size_t n, const AddOpti
         }
         r = changes_register(s, list, n, e);
         if (r > 0) {
-                int restored = kept_restore(s, &change);
+                int restored = persistent_restore(s, &change);
 
                 return restored < 0 ? restored : r;
         }
         if (r == 0)
-                kept_forget_pending(s, &change);
+                persistent_forget_pending(s, &change);
         return r;
 }
 
@@ -256,7 +256,7 @@ static int open_list(Changes *s, Registration **list, const AddOptions *adding, 
 
         for (Registration *g = *list; g && adding->is_written; g = g->next)
                 registration_allow_absence(g);
-        if (!adding->is_written) /* what was kept was within the quota when it was added */
+        if (!adding->is_written) /* a persistent event was within the quota when it was added */
                 r = events_check_quota(s->events, *list, e);
         if (r == 0)
                 r = events_open_list(s->events, list, e);
@@ -341,7 +341,7 @@ int changes_remove(Changes *s, char *const *names, size_t n, EventRefs *ret_refs
         _cleanup_(name_patterns_deinit) NamePatterns patterns = NAME_PATTERNS_NULL;
         _cleanup_free_ Registration **selected = NULL;
         EventRefs refs = { .n = 0 };
-        KeptChange change;
+        PersistentChange change;
         size_t n_selected;
         int r;
 
@@ -351,15 +351,15 @@ int changes_remove(Changes *s, char *const *names, size_t n, EventRefs *ret_refs
                 r = events_select_with_refs(s->events, names, n, true, &selected, &n_selected, &refs, e);
         if (r != 0)
                 return r;
-        change = (KeptChange){ .patterns = patterns, .subjects = selected, .n_subjects = n_selected, .removed = true };
-        r = kept_write(s, &change, e);
+        change = (PersistentChange){ .patterns = patterns, .subjects = selected, .n_subjects = n_selected, .removed = true };
+        r = persistent_write(s, &change, e);
         if (r == 0 && n_selected > 0)
                 r = changes_remove_selected(s, selected, n_selected, e);
         if (r != 0) {
                 event_refs_deinit(&refs);
                 return r;
         }
-        kept_forget_pending(s, &(KeptChange){ .patterns = patterns });
+        persistent_forget_pending(s, &(PersistentChange){ .patterns = patterns });
         *ret_refs = refs;
         return 0;
 }
@@ -450,7 +450,7 @@ static int changes_switch(Changes *s, Registration *const *selected, size_t n, b
 int changes_enable(Changes *s, char *const *names, size_t n, bool on, EventRefs *ret_refs, Explanation *e) {
         _cleanup_free_ Registration **selected = NULL;
         EventRefs refs = { .n = 0 };
-        KeptChange change;
+        PersistentChange change;
         size_t n_selected;
         int r;
 
@@ -458,12 +458,12 @@ int changes_enable(Changes *s, char *const *names, size_t n, bool on, EventRefs 
         r = events_select_with_refs(s->events, names, n, false, &selected, &n_selected, &refs, e);
         if (r != 0)
                 return r;
-        change = (KeptChange){ .subjects = selected, .n_subjects = n_selected, .enabled = &on };
-        r = kept_write(s, &change, e);
+        change = (PersistentChange){ .subjects = selected, .n_subjects = n_selected, .enabled = &on };
+        r = persistent_write(s, &change, e);
         if (r == 0) {
                 r = changes_switch(s, selected, n_selected, on, e);
                 if (r > 0) {
-                        int restored = kept_restore(s, &change);
+                        int restored = persistent_restore(s, &change);
 
                         r = restored < 0 ? restored : r;
                 }

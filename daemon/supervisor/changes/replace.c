@@ -12,7 +12,7 @@
 
 #include "daemon/kernel/event/open.h"
 #include "daemon/supervisor/changes/changes.h"
-#include "daemon/supervisor/changes/kept.h"
+#include "daemon/supervisor/changes/persistent.h"
 #include "daemon/supervisor/changes/replace.h"
 #include "daemon/supervisor/events/open.h"
 #include "daemon/supervisor/events/registered.h"
@@ -266,16 +266,16 @@ static int find_one(const Changes *s, const char *name, const char *what, Regist
 }
 
 static int replace_one(Changes *s, Registration *g, const EventSpec *wanted, Explanation *e) {
-        const KeptChange change = { .subjects = &g, .n_subjects = 1, .spec = wanted };
+        const PersistentChange change = { .subjects = &g, .n_subjects = 1, .spec = wanted };
         Replacement p = REPLACEMENT_NULL;
         int error = replacement_prepare(s, g, wanted, &p, e);
 
         if (error == 0)
-                error = kept_write(s, &change, e);
+                error = persistent_write(s, &change, e);
         if (error == 0) {
                 error = changes_replace(s, &p, 1, e);
                 if (error > 0) {
-                        int restored = kept_restore(s, &change);
+                        int restored = persistent_restore(s, &change);
 
                         error = restored < 0 ? restored : error;
                 }

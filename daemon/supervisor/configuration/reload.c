@@ -20,7 +20,7 @@
 #include "daemon/base/printable.h"
 #include "daemon/supervisor/access/access.h"
 #include "daemon/supervisor/changes/changes.h"
-#include "daemon/supervisor/changes/kept.h"
+#include "daemon/supervisor/changes/persistent.h"
 #include "daemon/supervisor/changes/replace.h"
 #include "daemon/supervisor/configuration/configuration.h"
 #include "daemon/supervisor/events/registered.h"
@@ -118,7 +118,7 @@ static int configuration_change_config(Configuration *s, Config *c, bool may_wai
         }
         if (r == 0) {
                 operations_set_final(s->operations); /* what cannot be opened stays pending; what the change is about has been done */
-                r = configuration_retry_kept(s);
+                r = configuration_retry_persistent(s);
         }
         if (r == 0) {
                 ret->pending = (uint32_t)events_count_pending(s->events);

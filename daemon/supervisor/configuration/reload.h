@@ -3,7 +3,7 @@
 
 #include "daemon/supervisor/changes/changes.h"
 #include "daemon/supervisor/changes/extend.h"
-#include "daemon/supervisor/changes/kept.h"
+#include "daemon/supervisor/changes/persistent.h"
 #include "daemon/supervisor/changes/replace.h"
 #include "daemon/supervisor/configuration/retry.h"
 #include "daemon/supervisor/events/configured.h"

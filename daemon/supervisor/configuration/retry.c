@@ -143,7 +143,7 @@ int configuration_retry_pending(void *userdata) {
         return r < 0 ? r : set_timer(s); /* cancelled: perfd is stopping */
 }
 
-int configuration_retry_kept(Configuration *s) {
+int configuration_retry_persistent(Configuration *s) {
         int r = retry_kind(s, false);
 
         s->events->pending.n_tries = 0;

@@ -7,6 +7,6 @@
 int configuration_start_pending(Configuration *s);
 void configuration_free_pending(Configuration *s);
 /* Those of the state file, behind a change that has just tried those of the configuration. The timer begins anew. Negative */
-int configuration_retry_kept(Configuration *s);
+int configuration_retry_persistent(Configuration *s);
 /* The same by its timer (CHANGE_PENDING); userdata is the Configuration. */
 int configuration_retry_pending(void *userdata);

@@ -8,7 +8,7 @@ typedef struct UidCharge {
         struct UidCharge *next;
         uint32_t uid;
         _Atomic(size_t) n_closing; /* the closer has them */
-        size_t n_kept;             /* for readers that do not answer */
+        size_t n_deferred;             /* their close is deferred for a reader that does not answer */
 } UidCharge;
 
 static size_t closing(const UidCharge *c) {
@@ -23,7 +23,7 @@ static UidCharge *charge_of(Events *s, uint32_t uid) {
         if (uid == 0)
                 return NULL;
         for (; c && c->uid != uid; c = c->next)
-                idle = closing(c) + c->n_kept == 0 ? c : idle;
+                idle = closing(c) + c->n_deferred == 0 ? c : idle;
         if (!c && idle) { /* so there are no more than uids whose fds are being closed */
                 c = idle;
                 c->uid = uid;
@@ -44,11 +44,11 @@ _Atomic(size_t) *events_closing_of(Events *s, uint32_t uid) {
         return c ? &c->n_closing : NULL;
 }
 
-void events_charge_kept(Events *s, uint32_t uid, ptrdiff_t n_fds) {
+void events_charge_deferred(Events *s, uint32_t uid, ptrdiff_t n_fds) {
         UidCharge *c = charge_of(s, uid);
 
         if (c) /* without memory it was not charged before */
-                c->n_kept = n_fds < 0 && c->n_kept < (size_t)-n_fds ? 0 : c->n_kept + (size_t)n_fds;
+                c->n_deferred = n_fds < 0 && c->n_deferred < (size_t)-n_fds ? 0 : c->n_deferred + (size_t)n_fds;
 }
 
 void events_free_charges(Events *s) {
@@ -66,6 +66,6 @@ size_t events_charged_fds(const Events *s, uint32_t uid) {
         size_t n = 0;
 
         for (const UidCharge *c = s->charges; c; c = c->next)
-                n += c->uid == uid ? closing(c) + c->n_kept : 0;
+                n += c->uid == uid ? closing(c) + c->n_deferred : 0;
         return n;
 }

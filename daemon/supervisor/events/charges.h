@@ -1,4 +1,4 @@
-/* For the supervisor: whom fds are charged to until they are closed. Main thread only. */
+/* For the supervisor: the uid that fds are charged to until they are closed. Main thread only. */
 #pragma once
 
 #include "daemon/supervisor/events/events.h"
@@ -8,10 +8,10 @@
  * or there is no memory to count them.
  */
 _Atomic(size_t) *events_closing_of(Events *s, uint32_t uid);
-/* So many fds more, or less, are kept for a reader that does not answer: they are charged as what the closer has. */
-void events_charge_kept(Events *s, uint32_t uid, ptrdiff_t n_fds);
+/* The close of so many more or fewer fds is deferred for a reader that does not answer: they are charged like the closer's. */
+void events_charge_deferred(Events *s, uint32_t uid, ptrdiff_t n_fds);
 void events_free_charges(Events *s);
 /* The uid that an operation is charged to: 0 is root, or nobody. */
 uint32_t events_charged_uid(const Events *s);
-/* How many fds of this uid are being closed, or kept for a reader. */
+/* How many fds of this uid are being closed, or deferred for a reader. */
 size_t events_charged_fds(const Events *s, uint32_t uid);

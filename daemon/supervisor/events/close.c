@@ -1,4 +1,4 @@
-/* Where fds go that nobody needs any more: to the closer, or they are kept for a reader that may still look at them. */
+/* Fds that nobody needs any more go to the closer; while a reader does not answer that may still read them, that is deferred. */
 #include <stdlib.h>
 
 #include "daemon/base/log.h"
@@ -32,23 +32,23 @@ void event_fds_close_unknown(Events *s, PerfFdSet *o, uint32_t uid) {
         *o = PERF_FD_SET_NULL;
 }
 
-typedef struct KeptFds {
+typedef struct DeferredFds {
         Events *events;
         PerfFdSet opened;
         uint32_t uid; /* that they are charged to */
-} KeptFds;
+} DeferredFds;
 
 static void release_fds(Readers *s, void *object) {
-        KeptFds *k = object;
+        DeferredFds *k = object;
 
         s->answering.n_fds -= k->opened.n;
-        events_charge_kept(k->events, k->uid, -(ptrdiff_t)k->opened.n);
+        events_charge_deferred(k->events, k->uid, -(ptrdiff_t)k->opened.n);
         event_fds_close_unknown(k->events, &k->opened, k->uid);
         free(k);
 }
 
 void event_fds_close_of(Events *s, PerfFdSet *o, uint32_t uid) {
-        KeptFds *k = NULL;
+        DeferredFds *k = NULL;
 
         if (s->readers->answering.n == 0 || o->n == 0) {
                 event_fds_close_unknown(s, o, uid);
@@ -59,9 +59,9 @@ void event_fds_close_of(Events *s, PerfFdSet *o, uint32_t uid) {
                 log_print(LOG_ERR, MESSAGE_NO_MEMORY, "no memory to remember fds that a reader may still use: they are never "
                         "closed");
         s->readers->answering.n_fds += o->n;
-        events_charge_kept(s, uid, (ptrdiff_t)o->n);
+        events_charge_deferred(s, uid, (ptrdiff_t)o->n);
         if (k) {
-                *k = (KeptFds){ s, *o, uid };
+                *k = (DeferredFds){ s, *o, uid };
                 readers_defer(s->readers, release_fds, k);
         }
         *o = PERF_FD_SET_NULL;

@@ -44,7 +44,7 @@ static int check_least(Events *s, const Registration *g, size_t least, Explanati
 
         if (r != 0 || least == 0)
                 return r;
-        if (!operations_is_trial(s->operations)) /* what is kept was within the quota when it was added */
+        if (!operations_is_trial(s->operations)) /* a persistent event was within the quota when it was added */
                 return events_charged_uid(s) == g->event->spec.uid ? events_check_fd_quota(s, g, least, e) : 0;
         s->operations->n_planned += least; /* nothing of it stays open: it is the looking that is charged */
         return events_check_trial_quota(s, g->event->spec.name, s->operations->n_planned, e);

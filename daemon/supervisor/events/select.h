@@ -25,6 +25,6 @@ int events_cut_scope(Registration *const *list, size_t n, CutScope **ret);
 /* A name, a glob, "#ID" or "@GROUP". Each name selects at least one; in malloc'ed memory, in the order of registration, none twice. */
 int events_select(const Events *s, char *const *names, size_t n, Registration ***ret, size_t *ret_n,
                   Explanation *e);
-/* What a change is about, and what its answer says if it succeeds. With kept ones that wait: they have no id. */
+/* What a change is about, and what its answer says if it succeeds. With pending events: they have no id. */
 int events_select_with_refs(const Events *s, char *const *names, size_t n, bool waiting_too, Registration ***ret,
                             size_t *ret_n, EventRefs *ret_refs, Explanation *e);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "daemon/encode/descriptor.h"
-#include "daemon/supervisor/changes/kept.h"
+#include "daemon/supervisor/changes/persistent.h"
 #include "daemon/supervisor/ledger/events.h"
 #include "daemon/supervisor/ledger/ledger.h"
 #include "daemon/supervisor/events/holders.h"

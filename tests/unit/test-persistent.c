@@ -1,6 +1,6 @@
 /*
- * What is kept over restarts, of registrations and pending events that are made here: the state file before a change, behind one
- * that was refused, and where it cannot be written.
+ * Persistent events, of registrations and pending events that are made here: the state file before a change, behind one that was
+ * refused, and where it cannot be written.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #include "daemon/base/cleanup.h"
 #include "daemon/base/thread.h"
 #include "daemon/kernel/host/state-file.h"
-#include "daemon/supervisor/changes/kept.h"
+#include "daemon/supervisor/changes/persistent.h"
 #include "proto/perfd.pb-c.h"
 
 #define N_EVENTS 3
@@ -26,7 +26,7 @@
 typedef struct Rig {
         char folder[32], path[48];
         Event events_of[N_EVENTS];
-        Registration registrations[N_EVENTS]; /* "first", "second", "third": the first two are kept */
+        Registration registrations[N_EVENTS]; /* "first", "second", "third": the first two are persistent */
         Events events;
         Changes changes;
         Explanation e;
@@ -51,7 +51,7 @@ static int setup(void **state) {
         Rig *rig = calloc(1, sizeof(*rig));
 
         assert_non_null(rig);
-        strcpy(rig->folder, "/tmp/test-kept.XXXXXX");
+        strcpy(rig->folder, "/tmp/test-persistent.XXXXXX");
         assert_non_null(mkdtemp(rig->folder));
         (void)snprintf(rig->path, sizeof(rig->path), "%s/events", rig->folder);
         for (size_t i = 0; i < N_EVENTS; i++) {
@@ -77,7 +77,7 @@ static int teardown(void **state) {
 }
 
 /* Names of the file's events in their order, "!" in front of those that are disabled; "-": there is no file. */
-static void assert_kept(const Rig *rig, const char *expected) {
+static void assert_file(const Rig *rig, const char *expected) {
         _cleanup_free_ uint8_t *bytes = NULL;
         Perfd__V1__AddRequest *q;
         Explanation e = EXPLANATION_NULL;
@@ -102,12 +102,16 @@ static void assert_kept(const Rig *rig, const char *expected) {
         assert_string_equal(found, expected);
 }
 
-static void test_nothing_that_is_kept(void **state) {
+static int write_change(Rig *rig, PersistentChange change) {
+        return persistent_write(&rig->changes, &change, &rig->e);
+}
+
+static void test_nothing_persistent(void **state) {
         Rig *rig = *state;
         Registration *third = &rig->registrations[2];
 
-        assert_int_equal(kept_write(&rig->changes, &(KeptChange){ .subjects = &third, .n_subjects = 1, .removed = true }, &rig->e), 0);
-        assert_kept(rig, "-");
+        assert_int_equal(write_change(rig, (PersistentChange){ .subjects = &third, .n_subjects = 1, .removed = true }), 0);
+        assert_file(rig, "-");
 }
 
 static void test_added(void **state) {
@@ -117,10 +121,10 @@ static void test_added(void **state) {
 
         add_pending(rig, "waits", false);
         add_pending(rig, "configured", true);
-        assert_int_equal(kept_write(&rig->changes, &(KeptChange){ .added = &added }, &rig->e), 0);
-        assert_kept(rig, "first second !new waits");
-        assert_int_equal(kept_restore(&rig->changes, &(KeptChange){ .added = &added }), 0);
-        assert_kept(rig, "first second waits");
+        assert_int_equal(persistent_write(&rig->changes, &(PersistentChange){ .added = &added }, &rig->e), 0);
+        assert_file(rig, "first second !new waits");
+        assert_int_equal(persistent_restore(&rig->changes, &(PersistentChange){ .added = &added }), 0);
+        assert_file(rig, "first second waits");
 }
 
 /* What is pending under the name of what is added now goes. */
@@ -128,12 +132,12 @@ static void test_added_in_place_of_pending(void **state) {
         Rig *rig = *state;
         Event event = { .spec = { .name = waits, .event = sched_wakeup } };
         Registration added = { .event = &event };
-        const KeptChange change = { .added = &added };
+        const PersistentChange change = { .added = &added };
 
         add_pending(rig, "waits", false);
-        assert_int_equal(kept_write(&rig->changes, &change, &rig->e), 0);
-        assert_kept(rig, "first second waits");
-        kept_forget_pending(&rig->changes, &change);
+        assert_int_equal(persistent_write(&rig->changes, &change, &rig->e), 0);
+        assert_file(rig, "first second waits");
+        persistent_forget_pending(&rig->changes, &change);
         assert_null(rig->events.pending.first);
 }
 
@@ -142,34 +146,34 @@ static void test_removed_and_disabled(void **state) {
         Registration *first = &rig->registrations[0], *second = &rig->registrations[1];
         const bool on = false;
 
-        assert_int_equal(kept_write(&rig->changes, &(KeptChange){ .subjects = &second, .n_subjects = 1, .enabled = &on }, &rig->e), 0);
-        assert_kept(rig, "first !second");
-        assert_int_equal(kept_write(&rig->changes, &(KeptChange){ .subjects = &first, .n_subjects = 1, .removed = true }, &rig->e), 0);
-        assert_kept(rig, "second");
+        assert_int_equal(write_change(rig, (PersistentChange){ .subjects = &second, .n_subjects = 1, .enabled = &on }), 0);
+        assert_file(rig, "first !second");
+        assert_int_equal(write_change(rig, (PersistentChange){ .subjects = &first, .n_subjects = 1, .removed = true }), 0);
+        assert_file(rig, "second");
         assert_false(first->is_selected);
 }
 
-/* A change is not begun that could not be kept. */
+/* A change is not begun that could not be stored. */
 static void test_refused(void **state) {
         Rig *rig = *state;
         Registration *first = &rig->registrations[0];
-        const KeptChange change = { .subjects = &first, .n_subjects = 1, .removed = true };
+        const PersistentChange change = { .subjects = &first, .n_subjects = 1, .removed = true };
         char missing[] = "/proc/none/events", unusable[] = "it was written by somebody else";
 
         rig->changes.state_path = missing;
-        assert_int_not_equal(kept_write(&rig->changes, &change, &rig->e), 0);
+        assert_int_not_equal(persistent_write(&rig->changes, &change, &rig->e), 0);
         assert_string_equal(rig->e.reason, "state-file");
         rig->changes.state_path = rig->path;
         rig->changes.state_unusable = unusable;
-        assert_int_equal(kept_write(&rig->changes, &change, &rig->e), REFUSED_DENIED);
+        assert_int_equal(persistent_write(&rig->changes, &change, &rig->e), REFUSED_DENIED);
         assert_string_equal(rig->e.reason, "state-file");
         assert_non_null(strstr(rig->e.text, "it was written by somebody else"));
-        assert_kept(rig, "-");
+        assert_file(rig, "-");
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_nothing_that_is_kept, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_nothing_persistent, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_added, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_added_in_place_of_pending, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_removed_and_disabled, setup, teardown),

@@ -1,23 +1,23 @@
-/* Events that outlive the daemon. Main thread only. */
+/* Persistent events, which outlive the daemon: the state file. Main thread only. */
 #pragma once
 
 #include "daemon/supervisor/events/name-pattern.h"
 #include "daemon/supervisor/changes/changes.h"
 
 /* Before any change that may concern one of them: */
-typedef struct KeptChange {
-        const Registration *added;  /* to be kept, a list that is about to be registered */
-        NamePatterns patterns;      /* borrowed; of a removal: what waits and is selected goes too */
+typedef struct PersistentChange {
+        const Registration *added;  /* persistent events that are about to be registered: a list */
+        NamePatterns patterns;      /* borrowed; of a removal: pending events that they select go too */
         Registration *const *subjects; /* what happens to them: */
         size_t n_subjects;
         bool removed;
         const bool *enabled;   /* or NULL */
         const EventSpec *spec; /* of the only one; or NULL */
-} KeptChange;
+} PersistentChange;
 
 /* The file as it will be, if it will be another one. Refused "state-file": as it was. */
-int kept_write(Changes *s, const KeptChange *change, Explanation *e);
+int persistent_write(Changes *s, const PersistentChange *change, Explanation *e);
 /* The change was refused after that (`added` may be gone but not NULL): the file as it is now. */
-int kept_restore(Changes *s, const KeptChange *change);
+int persistent_restore(Changes *s, const PersistentChange *change);
 /* The change is done: what it says of those that are pending, configured ones too. */
-void kept_forget_pending(Changes *s, const KeptChange *change);
+void persistent_forget_pending(Changes *s, const PersistentChange *change);

@@ -1,12 +1,12 @@
 /*
- * Events that clients want to be kept outlive the daemon: they stand in the state file, one AddRequest, which is written
- * anew before each change of one of them. So nothing is changed that cannot be kept, and nothing is acknowledged that is
- * not on the disk; a change that is refused after that writes the file as it was.
+ * Persistent events outlive the daemon: the state file has them, as one AddRequest, and is written before each change of one of
+ * them. So nothing is changed that cannot be stored, and nothing is acknowledged that is not on the disk; a change that is
+ * refused after that writes the file as it was.
  *
- * What stands there and cannot be opened, because its module or target is not there now, stays there and is pending:
+ * An event of the file that cannot be opened, because its module or target does not exist now, stays there and is pending:
  * supervisor/configuration/retry.c.
  */
-#include "daemon/supervisor/changes/kept.h"
+#include "daemon/supervisor/changes/persistent.h"
 
 #include <string.h>
 
@@ -16,8 +16,8 @@
 
 /* ---- what is pending ---------------------------------------------------------------------------------------------- */
 
-/* What is removed, and what has the name of something new that is kept. */
-static bool change_drops(const KeptChange *change, const PendingEvent *w) {
+/* What is removed, and what has the name of a new persistent event. */
+static bool change_drops(const PersistentChange *change, const PendingEvent *w) {
         bool dropped = false;
 
         for (size_t i = 0; i < change->patterns.n && !dropped; i++)
@@ -27,7 +27,7 @@ static bool change_drops(const KeptChange *change, const PendingEvent *w) {
         return dropped;
 }
 
-void kept_forget_pending(Changes *s, const KeptChange *change) {
+void persistent_forget_pending(Changes *s, const PersistentChange *change) {
         for (PendingEvent **p = &s->events->pending.first; *p;) {
                 PendingEvent *w = *p;
 
@@ -43,20 +43,20 @@ void kept_forget_pending(Changes *s, const KeptChange *change) {
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-static void change_mark(const KeptChange *change, bool on) {
+static void change_mark(const PersistentChange *change, bool on) {
         for (size_t i = 0; i < change->n_subjects; i++)
                 change->subjects[i]->is_selected = on;
 }
 
 /* Whether the file is another one afterwards. */
-static bool change_is_kept(const Changes *s, const KeptChange *change) {
-        bool is_kept = change->added != NULL;
+static bool change_alters_file(const Changes *s, const PersistentChange *change) {
+        bool alters = change->added != NULL;
 
-        for (size_t i = 0; i < change->n_subjects && !is_kept; i++)
-                is_kept = change->subjects[i]->is_persistent;
-        for (const PendingEvent *w = s->events->pending.first; w && !is_kept; w = w->next)
-                is_kept = !w->is_configured && change_drops(change, w);
-        return is_kept;
+        for (size_t i = 0; i < change->n_subjects && !alters; i++)
+                alters = change->subjects[i]->is_persistent;
+        for (const PendingEvent *w = s->events->pending.first; w && !alters; w = w->next)
+                alters = !w->is_configured && change_drops(change, w);
+        return alters;
 }
 
 /* The event as it is to be found at the next start: of a target, what the configuration says of it then. */
@@ -71,7 +71,7 @@ static int put_event(const EventSpec *from, bool enabled, Perfd__V1__AddRequest 
         return r;
 }
 
-static int put_events(const Changes *s, const KeptChange *change, Perfd__V1__AddRequest *q) {
+static int put_events(const Changes *s, const PersistentChange *change, Perfd__V1__AddRequest *q) {
         int r = 0;
 
         for (const Registration *g = s->events->registrations; g && r == 0; g = g->next) {
@@ -87,7 +87,7 @@ static int put_events(const Changes *s, const KeptChange *change, Perfd__V1__Add
         return r;
 }
 
-static size_t count_events(const Changes *s, const KeptChange *change) {
+static size_t count_events(const Changes *s, const PersistentChange *change) {
         size_t n = s->events->n_registrations + events_count_pending(s->events);
 
         for (const Registration *g = change->added; g; g = g->next)
@@ -95,8 +95,8 @@ static size_t count_events(const Changes *s, const KeptChange *change) {
         return n;
 }
 
-/* What waits is borrowed for the packing: it stands behind those that the message owns. */
-static int pack_events(const Changes *s, const KeptChange *change, Perfd__V1__AddRequest *q, uint8_t **ret, size_t *ret_n) {
+/* Pending events are borrowed for the packing: they are behind those that the message owns. */
+static int pack_events(const Changes *s, const PersistentChange *change, Perfd__V1__AddRequest *q, uint8_t **ret, size_t *ret_n) {
         size_t n_owned;
         int r;
 
@@ -120,7 +120,7 @@ static int pack_events(const Changes *s, const KeptChange *change, Perfd__V1__Ad
         return *ret ? 0 : error_origin(-ENOMEM);
 }
 
-static int write_file(Changes *s, const KeptChange *change, Explanation *e) {
+static int write_file(Changes *s, const PersistentChange *change, Explanation *e) {
         Perfd__V1__AddRequest *q = malloc(sizeof(*q));
         _cleanup_free_ uint8_t *bytes = NULL;
         size_t n = 0;
@@ -134,9 +134,9 @@ static int write_file(Changes *s, const KeptChange *change, Explanation *e) {
         return r == 0 ? state_file_write(s->state_path, bytes, n, e) : r;
 }
 
-int kept_write(Changes *s, const KeptChange *change, Explanation *e) {
+int persistent_write(Changes *s, const PersistentChange *change, Explanation *e) {
         thread_assert(THREAD_MAIN);
-        if (!change_is_kept(s, change))
+        if (!change_alters_file(s, change))
                 return 0;
         if (s->state_unusable)
                 return refuse(e, REFUSED_DENIED, "state-file", "events cannot be made persistent, because the earlier ones could "
@@ -144,13 +144,13 @@ int kept_write(Changes *s, const KeptChange *change, Explanation *e) {
         return write_file(s, change, e);
 }
 
-int kept_restore(Changes *s, const KeptChange *change) {
-        const KeptChange none = { .added = NULL };
+int persistent_restore(Changes *s, const PersistentChange *change) {
+        const PersistentChange none = { .added = NULL };
         Explanation e = EXPLANATION_NULL;
-        int r = change_is_kept(s, change) ? write_file(s, &none, &e) : 0;
+        int r = change_alters_file(s, change) ? write_file(s, &none, &e) : 0;
 
         if (r > 0)
-                log_print(LOG_ERR, MESSAGE_KEPT_EVENTS,
+                log_print(LOG_ERR, MESSAGE_PERSISTENT_EVENTS,
                           "the state file contains a change that was refused, until the next change: %s", e.text);
         return r < 0 ? r : 0;
 }

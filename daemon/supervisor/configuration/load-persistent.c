@@ -1,5 +1,5 @@
-/* The state file at the start: what was kept (supervisor/changes/kept.c) is pending until it is opened, which is tried at once. */
-#include "daemon/supervisor/configuration/load-kept.h"
+/* The state file at the start: its events (supervisor/changes/persistent.c) are pending, and perfd tries at once to open them. */
+#include "daemon/supervisor/configuration/load-persistent.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,18 +9,18 @@
 #include "daemon/kernel/host/state-file.h"
 #include "daemon/supervisor/configuration/retry.h"
 
-/* Kept for whoever can read it, and out of the way of what is kept from now on. */
+/* Renamed, for an administrator to repair, so that the events that become persistent from now on have a file. */
 static int give_up_file(Configuration *s, const char *why) {
         _cleanup_free_ char *name = NULL;
         Explanation e = EXPLANATION_NULL;
         int r = state_file_set_aside(s->changes->state_path, &name, &e);
 
         if (r == 0)
-                log_print(LOG_ERR, MESSAGE_KEPT_EVENTS,
+                log_print(LOG_ERR, MESSAGE_PERSISTENT_EVENTS,
                           "no persistent event is added: %s; the file has been renamed to %s", why, name);
         if (r <= 0)
                 return r;
-        log_print(LOG_ERR, MESSAGE_KEPT_EVENTS, "no persistent event is added, and events cannot be made persistent: %s; "
+        log_print(LOG_ERR, MESSAGE_PERSISTENT_EVENTS, "no persistent event is added, and events cannot be made persistent: %s; "
                 "%s", why, e.text);
         s->changes->state_unusable = strdup(why);
         return s->changes->state_unusable ? 0 : error_origin(-ENOMEM);
@@ -58,10 +58,10 @@ static int load_file(Configuration *s, const uint8_t *bytes, size_t n) {
         if (r < 0)
                 return r;
         events_set_pending(s->events, list, false);
-        return configuration_retry_kept(s);
+        return configuration_retry_persistent(s);
 }
 
-int configuration_load_kept(Configuration *s) {
+int configuration_load_persistent(Configuration *s) {
         _cleanup_free_ uint8_t *bytes = NULL;
         Explanation e = EXPLANATION_NULL;
         size_t n = 0;
@@ -80,12 +80,13 @@ int configuration_load_kept(Configuration *s) {
                 return give_up_file(s, e.text);
         if (r < 0)
                 return r;
-        log_print(LOG_ERR, MESSAGE_KEPT_EVENTS, "no persistent event is added, and events cannot be made persistent: %s", e.text);
+        log_print(LOG_ERR, MESSAGE_PERSISTENT_EVENTS,
+                  "no persistent event is added, and events cannot be made persistent: %s", e.text);
         s->changes->state_unusable = strdup(e.text);
         return s->changes->state_unusable ? 0 : error_origin(-ENOMEM);
 }
 
-void configuration_free_kept(Configuration *s) {
+void configuration_free_persistent(Configuration *s) {
         free(s->changes->state_path);
         free(s->changes->state_unusable);
 }
