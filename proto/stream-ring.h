@@ -88,7 +88,7 @@ bool ring_reader_consume(RingReader *r, size_t n);
  */
 void ring_reader_arm(RingReader *r);
 void ring_reader_disarm(RingReader *r);
-/* It will look at `due`, ns: until it is armed anew, the daemon rings only for what cannot wait so long. */
+/* It will look at `due`, ns: until it is armed again, the daemon rings only for what cannot wait so long. */
 void ring_reader_set_due(RingReader *r, uint64_t due);
 RingTick ring_reader_tick(const RingReader *r);
 

@@ -1,5 +1,5 @@
 /*
- * A process lives as long as a task of its pid is known, and stays where it is when it is described anew, so that all
+ * A process lives as long as a task of its pid is known, and stays where it is when it is described again, so that all
  * of its threads see it.
  */
 #include "client/item/task.h"

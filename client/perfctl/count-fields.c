@@ -1,6 +1,6 @@
 /*
  * Which names are fields is asked before the subscription, because "pid" is one of some events only, and what is not needed costs
- * most of what a sample costs. And a mistake can be named here with all that would have been possible.
+ * most of what a sample costs. And an error can be named here with all that would have been possible.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Nothing is left out: an empty word is a mistake that its reader names. */
+/* Nothing is left out: an empty word is an error that its reader names. */
 #include "client/perfctl/list-text.h"
 
 #include <stdlib.h>

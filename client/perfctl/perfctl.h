@@ -67,7 +67,7 @@ int perfctl_fail(const Perfctl *p, int code, const char *format, ...) __attribut
  */
 int perfctl_fail_client(const Perfctl *p, const char *expression);
 
-/* On stderr: the line of the expression that has the mistake, and a caret below its character. */
+/* On stderr: the line of the expression that has the error, and a caret below its character. */
 void report_position(const char *expression, size_t offset);
 
 /* To the daemon; 0, or an exit status after a message. */

@@ -84,7 +84,7 @@ int spec_options_parse(const Perfctl *p, perfd_event_spec *s) {
         s->fallback = perfctl_get(p, "fallback");
         s->include_self = perfctl_get(p, "include-self");
         s->attr = perfctl_get_all(p, "attr", &s->n_attr);
-        for (size_t i = 0; i < p->n_events && r == 0; i++) { /* mistakes are said before the daemon is asked for anything */
+        for (size_t i = 0; i < p->n_events && r == 0; i++) { /* errors are said before the daemon is asked for anything */
                 perfd_event_spec each = PERFD_EVENT_SPEC_INIT;
 
                 r = parse_each(p, i, &each);
@@ -138,7 +138,7 @@ static bool has_one_filter(const perfd_event_spec *s, size_t n) {
         return true;
 }
 
-/* What the position of a mistake counts in; of several events that is known only if they share it. */
+/* What the position of an error counts in; of several events that is known only if they share it. */
 const char *specs_mistaken_text(const perfd_event_spec *s, size_t n, const char *reason) {
         if (strcmp(reason, "bad-filter") == 0)
                 return has_one_filter(s, n) ? s->filter : NULL;

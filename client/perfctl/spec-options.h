@@ -32,5 +32,5 @@ int spec_options_check_pairs(const Perfctl *p, const char *option, char separato
  */
 int specs_new(const Perfctl *p, const EventWords *words, const perfd_event_spec *each, perfd_event_spec **ret);
 void specs_free(perfd_event_spec *specs, size_t n);
-/* What the position of a mistake counts in, for perfctl_fail_client(); of several events that is known only if they share it. */
+/* What the position of an error counts in, for perfctl_fail_client(); of several events that is known only if they share it. */
 const char *specs_mistaken_text(const perfd_event_spec *specs, size_t n, const char *reason);

@@ -226,7 +226,7 @@ static int print_emitted(Perfctl *p, const perfd_event_row *event, const perfd_e
         return PERFCTL_OK;
 }
 
-/* A value that its field cannot have is the command line's mistake, whoever finds it: a text may be too long. */
+/* A value that its field cannot have is the command line's error, whoever finds it: a text may be too long. */
 static int fail_emit(const Perfctl *p) {
         int r = perfctl_fail_client(p, NULL);
 

@@ -1,5 +1,5 @@
 /*
- * Adding a mistake cannot fail for its caller: who finds mistakes goes on to find more, and the lack of memory is
+ * Adding an error cannot fail for its caller: who finds errors goes on to find more, and the lack of memory is
  * remembered for the end. Parts find them in their own order (syntax, values, references), finish() in the file's.
  */
 #include "config/document/diagnostic.h"

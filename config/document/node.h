@@ -1,5 +1,5 @@
 /*
- * For build.c: one YAML document as a tree in memory, each node with its place. Mistakes of YAML itself (syntax,
+ * For build.c: one YAML document as a tree in memory, each node with its place. Errors of YAML itself (syntax,
  * duplicate keys, unknown aliases) are found here, so that what comes out has none.
  */
 #pragma once
@@ -20,7 +20,7 @@ typedef enum NodeKind {
         NODE_TEXT,
         NODE_LIST,
         NODE_MAP,
-        NODE_BROKEN, /* a mistake has been added for it already */
+        NODE_BROKEN, /* an error has been added for it already */
 } NodeKind;
 
 typedef struct Node {
@@ -51,8 +51,8 @@ typedef struct Document {
 #define DOCUMENT_NULL ((Document){ .nodes = NULL })
 
 /*
- * 0, also if mistakes were added that leave the rest readable; REFUSED_INVALID if the text is no YAML or too much of
- * it (the mistake is added); REFUSED_CANCELLED from a checkpoint; negative: -ENOMEM. `path` must live as long as the document.
+ * 0, also if errors were added that leave the rest readable; REFUSED_INVALID if the text is no YAML or too much of
+ * it (the error is added); REFUSED_CANCELLED from a checkpoint; negative: -ENOMEM. `path` must live as long as the document.
  */
 int document_decode(const char *path, unsigned file, const char *bytes, size_t length, ConfigDiagnostics *m,
                        Document *ret);

@@ -1,5 +1,5 @@
 /*
- * For parse.c and load.c: a configuration under construction, fed file by file. Mistakes never stop it: it reads on,
+ * For parse.c and load.c: a configuration under construction, fed file by file. Errors never stop it: it reads on,
  * and finish() gives a Config only if there were none. What does stop it is memory, and a checkpoint that says
  * REFUSED_CANCELLED: all functions here and in walk.h may say both.
  */

@@ -1,5 +1,5 @@
 /*
- * Files and drop-ins. That a file is missing, no regular file, or may not be read is a mistake like any other, with
+ * Files and drop-ins. That a file is missing, no regular file, or may not be read is an error like any other, with
  * its path: the other files are read all the same, so that one run says everything. A file whose bytes could not be
  * had leaves the configuration partial, and then nothing is said to be missing because it may stand there.
  */

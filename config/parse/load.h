@@ -6,7 +6,7 @@
 /*
  * Reads `path` and then, in the order of their names, `<path without .yaml>.d/` *.yaml. Returns
  *   0                  *ret is the configuration, one reference; `m` has warnings at most
- *   REFUSED_INVALID    `m` has every mistake of every file, those of reading them too
+ *   REFUSED_INVALID    `m` has every error of every file, those of reading them too
  *   REFUSED_CANCELLED  a checkpoint (base/checkpoint.h) of the calling thread says that nobody wants it any more
  *   negative           -ENOMEM: nothing can be said about the files
  * `m` is a null image before, and the caller's to deinit in every case. What is long has checkpoints, at which others may be

@@ -10,7 +10,7 @@
 
 typedef struct Build Build;
 
-/* Builds the value of `k` into `object`, or into the configuration. 0, REFUSED_CANCELLED, -ENOMEM; mistakes are added. */
+/* Builds the value of `k` into `object`, or into the configuration. 0, REFUSED_CANCELLED, -ENOMEM; errors are added. */
 typedef int (*BuildPart)(Build *b, const Key *k, const Node *value, void *object);
 
 /* A configuration under construction. */

@@ -14,7 +14,7 @@ typedef struct Mailbox {
         int overdue_fd; /* a timerfd(2), borrowed, that is set each time that the receiver is woken; -1: none */
 } Mailbox;
 
-#define MAILBOX_OVERDUE (5 * NSEC_PER_MSEC) /* so much later it expires, if the receiver does not set it anew */
+#define MAILBOX_OVERDUE (5 * NSEC_PER_MSEC) /* so much later it expires, if the receiver does not set it again */
 #define MAILBOX_NULL ((Mailbox){ .messages = { .slots = NULL }, .fd = -1, .overdue_fd = -1 })
 
 /* -ENOMEM, or -errno of eventfd(2). */

@@ -75,7 +75,7 @@ static inline int record_peek_id(const uint8_t *bytes, size_t length, uint64_t *
 
 /*
  * Where the body ends of a record whose trailer need not be its last bytes; 0: the trailer is. The kernel adds the trailer's size
- * to the header of a KSYMBOL, BPF_EVENT or TEXT_POKE record anew for each event, anybody's, that gets the record
+ * to the header of a KSYMBOL, BPF_EVENT or TEXT_POKE record once more for each event, anybody's, that gets the record
  * (perf_event_ksymbol_output() and its like in kernel/events/core.c), and writes it once: behind it is what was in the ring
  * before. So the place of these trailers is found from the front. As `length` if the body has no end.
  */
@@ -92,6 +92,6 @@ static inline int record_peek_at(const uint8_t *bytes, size_t length, uint8_t at
 /*
  * Fills all of *ret but what only the ring's reader knows: comm is "" and cpu is 0 unless the layout has it. ret is
  * untouched on DECODE_E_TRUNCATED and DECODE_E_MALFORMED. MMAP comes as mmap2 with what it has; type stays MMAP. A type
- * that is not known is no mistake: it comes as `unknown`.
+ * that is not known is no error: it comes as `unknown`.
  */
 int record_decode(const SampleLayout *l, const uint8_t *bytes, size_t length, Record *ret);

@@ -36,7 +36,7 @@ static bool has_tid(const uint32_t *tids, size_t n, uint32_t tid) {
 }
 
 bool births_concern(const ProcessTree *t, const BirthWatch *w, uint32_t tid) {
-        Kin k;
+        ProcessTreeEntry k;
 
         if (has_tid(w->roots, w->n_roots, tid))
                 return true;
@@ -93,7 +93,7 @@ bool births_doubtful(const ProcessTree *t, const BirthWatch *w, nsec_t until) {
         const nsec_t from = w->opened ? w->opened : w->first;
         _cleanup_free_ Birth *births = NULL;
         size_t at = 0, n = 0, room = 0;
-        Kin k;
+        ProcessTreeEntry k;
 
         while (process_tree_next(t, &at, &k)) {
                 if (k.birth < from || k.birth > until || k.parent == 0 || !births_concern(t, w, k.parent))

@@ -13,25 +13,25 @@
 #define GENERATIONS_MAX 32 /* without a known root: records that are read a moment later */
 
 enum {
-        KIN_ROOT = 1,
-        KIN_ENDED = 2,
+        ENTRY_ROOT = 1,
+        ENTRY_ENDED = 2,
 };
 
 /* Relaxed, all of them: the order is that of the bucket's sequence (base/sequence.h). */
-typedef struct KinWay {
+typedef struct ProcessTreeWay {
         _Atomic(uint32_t) tid, parent, root, flags; /* tid 0: empty */
         _Atomic(uint64_t) birth;
-} KinWay;
+} ProcessTreeWay;
 
-struct KinBucket {
+struct ProcessTreeBucket {
         Sequence sequence;
-        KinWay ways[KIN_BUCKET_WAYS];
+        ProcessTreeWay ways[PROCESS_TREE_WAYS];
 };
 
 int process_tree_init(ProcessTree *t, uint32_t n_tasks) {
         uint32_t n = 4;
 
-        while (n < n_tasks / KIN_BUCKET_WAYS)
+        while (n < n_tasks / PROCESS_TREE_WAYS)
                 n *= 2;
         *t = PROCESS_TREE_NULL;
         t->buckets = calloc(n, sizeof(*t->buckets));
@@ -46,42 +46,42 @@ void process_tree_deinit(ProcessTree *t) {
         *t = PROCESS_TREE_NULL;
 }
 
-static KinBucket *bucket_of(const ProcessTree *t, uint32_t tid) {
+static ProcessTreeBucket *bucket_of(const ProcessTree *t, uint32_t tid) {
         return &t->buckets[((tid * 0x9E3779B1U) >> 8) & t->mask];
 }
 
-static Kin way_get(const KinWay *w) {
+static ProcessTreeEntry way_get(const ProcessTreeWay *w) {
         uint32_t flags = atomic_load_explicit(&w->flags, memory_order_relaxed);
 
-        return (Kin){ .tid = atomic_load_explicit(&w->tid, memory_order_relaxed),
+        return (ProcessTreeEntry){ .tid = atomic_load_explicit(&w->tid, memory_order_relaxed),
                       .parent = atomic_load_explicit(&w->parent, memory_order_relaxed),
                       .root = atomic_load_explicit(&w->root, memory_order_relaxed),
                       .birth = atomic_load_explicit(&w->birth, memory_order_relaxed),
-                      .is_root = flags & KIN_ROOT, .has_ended = flags & KIN_ENDED };
+                                    .is_root = flags & ENTRY_ROOT, .has_ended = flags & ENTRY_ENDED };
 }
 
-static void way_set(KinWay *w, const Kin *k) {
+static void way_set(ProcessTreeWay *w, const ProcessTreeEntry *k) {
         atomic_store_explicit(&w->tid, k->tid, memory_order_relaxed);
         atomic_store_explicit(&w->parent, k->parent, memory_order_relaxed);
         atomic_store_explicit(&w->root, k->root, memory_order_relaxed);
         atomic_store_explicit(&w->birth, k->birth, memory_order_relaxed);
-        atomic_store_explicit(&w->flags, (k->is_root ? KIN_ROOT : 0) | (k->has_ended ? KIN_ENDED : 0), memory_order_relaxed);
+        atomic_store_explicit(&w->flags, (k->is_root ? ENTRY_ROOT : 0) | (k->has_ended ? ENTRY_ENDED : 0), memory_order_relaxed);
 }
 
 /* The less it is worth, the sooner its place is another one's; of the same worth the oldest goes first. */
-static int worth_of(const Kin *k) {
+static int worth_of(const ProcessTreeEntry *k) {
         if (k->tid == 0)
                 return 0;
         return k->is_root ? 4 : !k->root ? 1 : k->has_ended ? 2 : 3;
 }
 
 /* The way that has the tid, else the one that is worth least; NULL: all of them are roots. */
-static KinWay *bucket_way(KinBucket *b, uint32_t tid) {
-        KinWay *least = NULL;
-        Kin worst = { .tid = 0 };
+static ProcessTreeWay *bucket_way(ProcessTreeBucket *b, uint32_t tid) {
+        ProcessTreeWay *least = NULL;
+        ProcessTreeEntry worst = { .tid = 0 };
 
-        for (int i = 0; i < KIN_BUCKET_WAYS; i++) {
-                Kin k = way_get(&b->ways[i]);
+        for (int i = 0; i < PROCESS_TREE_WAYS; i++) {
+                ProcessTreeEntry k = way_get(&b->ways[i]);
 
                 if (k.tid == tid)
                         return &b->ways[i];
@@ -95,30 +95,30 @@ static KinWay *bucket_way(KinBucket *b, uint32_t tid) {
 
 void process_tree_forget(ProcessTree *t) {
         for (uint32_t i = 0; i <= t->mask; i++) {
-                KinBucket *b = &t->buckets[i];
+                ProcessTreeBucket *b = &t->buckets[i];
                 uint32_t sequence;
 
                 if (!sequence_take(&b->sequence, &sequence))
                         continue;
-                for (int k = 0; k < KIN_BUCKET_WAYS; k++)
+                for (int k = 0; k < PROCESS_TREE_WAYS; k++)
                         if (!way_get(&b->ways[k]).is_root)
-                                way_set(&b->ways[k], &(Kin){ .tid = 0 });
+                                way_set(&b->ways[k], &(ProcessTreeEntry){ .tid = 0 });
                 sequence_give(&b->sequence, sequence);
         }
 }
 
 void process_tree_add_root(ProcessTree *t, uint32_t tid) {
-        KinBucket *b = bucket_of(t, tid);
+        ProcessTreeBucket *b = bucket_of(t, tid);
         uint32_t sequence;
-        KinWay *w;
+        ProcessTreeWay *w;
 
         if (sequence_take(&b->sequence, &sequence)) {
                 w = bucket_way(b, tid);
                 if (w) {
-                        Kin k = way_get(w);
+                        ProcessTreeEntry k = way_get(w);
 
                         if (k.tid != tid)
-                                k = (Kin){ .tid = tid };
+                                k = (ProcessTreeEntry){ .tid = tid };
                         k.is_root = true;
                         way_set(w, &k);
                 }
@@ -128,10 +128,10 @@ void process_tree_add_root(ProcessTree *t, uint32_t tid) {
 }
 
 void process_tree_add(ProcessTree *t, uint32_t tid, uint32_t parent, nsec_t birth) {
-        KinBucket *b = bucket_of(t, tid);
-        Kin k = { .tid = tid, .parent = parent, .birth = birth };
+        ProcessTreeBucket *b = bucket_of(t, tid);
+        ProcessTreeEntry k = { .tid = tid, .parent = parent, .birth = birth };
         uint32_t sequence;
-        KinWay *w;
+        ProcessTreeWay *w;
 
         k.root = process_tree_root(t, &k);
         if (!sequence_take(&b->sequence, &sequence))
@@ -143,10 +143,10 @@ void process_tree_add(ProcessTree *t, uint32_t tid, uint32_t parent, nsec_t birt
 }
 
 void process_tree_end(ProcessTree *t, uint32_t tid, nsec_t end) {
-        KinBucket *b = bucket_of(t, tid);
+        ProcessTreeBucket *b = bucket_of(t, tid);
         uint32_t sequence, root;
-        KinWay *w;
-        Kin known;
+        ProcessTreeWay *w;
+        ProcessTreeEntry known;
 
         if (!process_tree_get(t, tid, &known))
                 return;
@@ -155,7 +155,7 @@ void process_tree_end(ProcessTree *t, uint32_t tid, nsec_t end) {
                 return;
         w = bucket_way(b, tid);
         if (w) {
-                Kin k = way_get(w);
+                ProcessTreeEntry k = way_get(w);
 
                 if (k.tid == tid && k.birth == known.birth && k.birth < end) {
                         k.root = root;
@@ -166,16 +166,16 @@ void process_tree_end(ProcessTree *t, uint32_t tid, nsec_t end) {
         sequence_give(&b->sequence, sequence);
 }
 
-bool process_tree_get(const ProcessTree *t, uint32_t tid, Kin *ret) {
-        const KinBucket *b = bucket_of(t, tid);
+bool process_tree_get(const ProcessTree *t, uint32_t tid, ProcessTreeEntry *ret) {
+        const ProcessTreeBucket *b = bucket_of(t, tid);
 
         for (int i = 0; i < SEQUENCE_TRIES; i++) {
-                Kin k = { .tid = 0 };
+                ProcessTreeEntry k = { .tid = 0 };
                 uint32_t s;
 
                 if (!sequence_look(&b->sequence, &s))
                         continue;
-                for (int way = 0; way < KIN_BUCKET_WAYS && k.tid != tid; way++)
+                for (int way = 0; way < PROCESS_TREE_WAYS && k.tid != tid; way++)
                         k = way_get(&b->ways[way]);
                 if (!sequence_stood(&b->sequence, s))
                         continue;
@@ -187,8 +187,8 @@ bool process_tree_get(const ProcessTree *t, uint32_t tid, Kin *ret) {
         return false;
 }
 
-uint32_t process_tree_root(const ProcessTree *t, const Kin *kin) {
-        Kin k = *kin, parent;
+uint32_t process_tree_root(const ProcessTree *t, const ProcessTreeEntry *entry) {
+        ProcessTreeEntry k = *entry, parent;
 
         /* told before the birth that gave its parent the tid of a root that has ended */
         if (k.root && k.root == k.parent && process_tree_get(t, k.parent, &parent) && !parent.is_root && parent.birth <= k.birth)
@@ -203,9 +203,9 @@ uint32_t process_tree_root(const ProcessTree *t, const Kin *kin) {
         return k.root;
 }
 
-bool process_tree_next(const ProcessTree *t, size_t *at, Kin *ret) {
-        for (; *at < ((size_t)t->mask + 1) * KIN_BUCKET_WAYS; (*at)++) {
-                const KinWay *w = &t->buckets[*at / KIN_BUCKET_WAYS].ways[*at % KIN_BUCKET_WAYS];
+bool process_tree_next(const ProcessTree *t, size_t *at, ProcessTreeEntry *ret) {
+        for (; *at < ((size_t)t->mask + 1) * PROCESS_TREE_WAYS; (*at)++) {
+                const ProcessTreeWay *w = &t->buckets[*at / PROCESS_TREE_WAYS].ways[*at % PROCESS_TREE_WAYS];
                 uint32_t tid = atomic_load_explicit(&w->tid, memory_order_relaxed); /* a hint: it is looked up behind that */
 
                 if (tid != 0 && process_tree_get(t, tid, ret)) {

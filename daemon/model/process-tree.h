@@ -1,7 +1,7 @@
 /*
  * For readers, which write it, and main, which asks: of which observed task another one descends. The kernel lets the
  * children of a task inherit its events, and says of nobody who has inherited; /proc knows parents only while they live. So
- * that an event can be opened anew on all whom it has, what FORK and EXIT records say is kept here, while there is an event
+ * that an event can be opened again on all tasks that have it, what FORK and EXIT records say is kept here, while there is an event
  * that is inherited.
  *
  * Records of different CPUs come in any order: a child may be told of before its parent. So an entry has its parent, and
@@ -18,24 +18,24 @@
 
 #include "daemon/base/clock.h"
 
-#define KIN_BUCKET_WAYS 4
+#define PROCESS_TREE_WAYS 4
 
-typedef struct KinBucket KinBucket;
+typedef struct ProcessTreeBucket ProcessTreeBucket;
 
 typedef struct ProcessTree {
-        KinBucket *buckets;
+        ProcessTreeBucket *buckets;
         uint32_t mask;
         atomic_bool is_used; /* there is a root: readers write */
 } ProcessTree;
 
 #define PROCESS_TREE_NULL ((ProcessTree){ .buckets = NULL })
 
-typedef struct Kin {
+typedef struct ProcessTreeEntry {
         uint32_t tid, parent; /* parent 0: not known */
         uint32_t root;        /* of the nearest ancestor that is a root; 0: none is known */
         nsec_t birth;         /* 0: before anybody looked */
         bool is_root, has_ended;
-} Kin;
+} ProcessTreeEntry;
 
 /* Room for about n_tasks; memory is used as it is needed. -ENOMEM */
 int process_tree_init(ProcessTree *t, uint32_t n_tasks);
@@ -51,8 +51,8 @@ void process_tree_add(ProcessTree *t, uint32_t tid, uint32_t parent, nsec_t birt
 void process_tree_end(ProcessTree *t, uint32_t tid, nsec_t end);
 
 /* False: nothing is known. */
-bool process_tree_get(const ProcessTree *t, uint32_t tid, Kin *ret);
+bool process_tree_get(const ProcessTree *t, uint32_t tid, ProcessTreeEntry *ret);
 /* The nearest root above it, which was one when this task was born; 0: none that is known. Not the task itself. */
-uint32_t process_tree_root(const ProcessTree *t, const Kin *kin);
+uint32_t process_tree_root(const ProcessTree *t, const ProcessTreeEntry *entry);
 /* One after the other, *at from 0; false: that were all. */
-bool process_tree_next(const ProcessTree *t, size_t *at, Kin *ret);
+bool process_tree_next(const ProcessTree *t, size_t *at, ProcessTreeEntry *ret);

@@ -249,7 +249,7 @@ void task_table_forget_channel(TaskTable *t, uint32_t number) {
 
 /* ---- bounds ------------------------------------------------------------------------------------------------------ */
 
-/* What its channels forget with it has to be told anew with the next task of its process. */
+/* What its channels forget with it has to be told again with the next task of its process. */
 static int task_table_forget(TaskTable *t, Task *task, TaskForgotten forgotten, void *userdata) {
         Task **at = task_table_bucket(t, task->tid);
         bool is_known = task->channels.first.known || task->channels.groups;

@@ -131,12 +131,13 @@ const char *reader_comm(Reader *r, const Plan *plan, const Record *record) {
 }
 
 static void reader_learn_kin(Reader *r, const Record *record) {
-        if (!r->kin || !atomic_load_explicit(&r->kin->is_used, memory_order_acquire) || !is_task(record->task.tid))
+        if (!r->process_tree || !atomic_load_explicit(&r->process_tree->is_used, memory_order_acquire) ||
+            !is_task(record->task.tid))
                 return;
         if (record->type == PERF_RECORD_FORK)
-                process_tree_add(r->kin, record->task.tid, record->task.ptid, record->time);
+                process_tree_add(r->process_tree, record->task.tid, record->task.ptid, record->time);
         else
-                process_tree_end(r->kin, record->task.tid, record->time);
+                process_tree_end(r->process_tree, record->task.tid, record->time);
 }
 
 void reader_learn_comm(Reader *r, const Record *record) {

@@ -123,7 +123,7 @@ typedef struct Reader {
         int stall_fd;        /* epoll(7) fd of the stall monitor; -1: there is none */
         Ring ring;
         CommTable *comms;
-        ProcessTree *kin; /* NULL: births of processes are not recorded */
+        ProcessTree *process_tree; /* NULL: births of processes are not recorded */
         Dispatching *dispatching; /* how batches that were pushed are dispatched */
         LossBell *losses;      /* told when samples are lost; NULL: nothing is */
         int acknowledge_fd;    /* eventfd of main, written after each acknowledgement */

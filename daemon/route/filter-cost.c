@@ -22,7 +22,7 @@
 #define DECISION_COST ((size_t)3)  /* to find a condition and its word, and what becomes of the item; measured: some 25 ns */
 #define REMEMBERED ((size_t)16)    /* one part of so many: a path is compared when a sample is of another one than the last ones */
 
-/* To try a part at each place: plain characters are found by functions that are called anew behind each first one. */
+/* To try a part at each place: plain characters are found by functions that are called again behind each first one. */
 static size_t part_cost(size_t length, bool is_plain, size_t size) {
         size_t n_places = length < size ? size - length + 1 : 1;
 

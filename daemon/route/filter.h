@@ -26,7 +26,7 @@
 typedef struct Filter Filter;
 
 /*
- * REFUSED_INVALID with the reason "bad-expression": e->position is 1 + the byte offset of the mistake, e->text what
+ * REFUSED_INVALID with the reason "bad-expression": e->position is 1 + the byte offset of the error, e->text what
  * was found and what was expected. -ENOMEM.
  */
 int filter_parse(const char *text, Filter **ret, Explanation *e);

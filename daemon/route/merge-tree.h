@@ -7,7 +7,7 @@
  * every other one wrong.
  *
  * A key has a leaf in it, and so only as much of a time as fits above that: since `base`, far ones as KEY_FAR. When
- * one of these is on top, or something older than the base comes, all keys are made anew: once in hours.
+ * one of these is on top, or something older than the base comes, all keys are recalculated: once in hours.
  */
 #pragma once
 

@@ -294,7 +294,7 @@ int supervisor_start(Supervisor *s, Explanation *e) {
         int r;
 
         thread_assert(THREAD_MAIN);
-        (void)mallopt(M_ARENA_MAX, 1); /* packets come from whoever has the turn: no thread is left with what others could use */
+        (void)mallopt(M_ARENA_MAX, 1); /* packets come from any holder of the dispatch lock: none keeps what others could use */
         supervisor_compose(s);
         s->settings.started = clock_now(CLOCK_MONOTONIC);
         s->settings.started_with = config_ref(s->settings.config);
@@ -445,7 +445,7 @@ bool supervisor_stop(Supervisor *s) {
         events_free_charges(&s->events);
         watchdog_stop(&s->loop.watchdog);
         comm_table_deinit(&s->readers.comms);
-        process_tree_deinit(&s->readers.kin);
+        process_tree_deinit(&s->readers.process_tree);
         free(s->events.self_filter);
         changes_unfollow_cgroups(&s->changes);
         cgroup_hierarchy_deinit(&s->host.cgroups);

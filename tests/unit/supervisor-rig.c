@@ -171,7 +171,7 @@ void rig_stop(Rig *rig) {
         configuration_free_persistent(&s->configuration);
         events_free_charges(&s->events);
         comm_table_deinit(&s->readers.comms);
-        process_tree_deinit(&s->readers.kin);
+        process_tree_deinit(&s->readers.process_tree);
         changes_unfollow_cgroups(&s->changes);
         cgroup_hierarchy_deinit(&s->host.cgroups);
         sd_event_source_disable_unref(s->loop.goodbye);

@@ -15,14 +15,14 @@
 #include "daemon/model/process-tree.h"
 
 static uint32_t root_of(const ProcessTree *t, uint32_t tid) {
-        Kin k;
+        ProcessTreeEntry k;
 
         return process_tree_get(t, tid, &k) ? process_tree_root(t, &k) : 0;
 }
 
 static size_t count_living(const ProcessTree *t) {
         size_t at = 0, n = 0;
-        Kin k;
+        ProcessTreeEntry k;
 
         while (process_tree_next(t, &at, &k))
                 n += !k.has_ended && process_tree_root(t, &k) != 0;
@@ -31,7 +31,7 @@ static size_t count_living(const ProcessTree *t) {
 
 static void test_generations(void **state) {
         ProcessTree t;
-        Kin k;
+        ProcessTreeEntry k;
 
         assert_int_equal(process_tree_init(&t, 4096), 0);
         assert_false(t.is_used);
@@ -135,11 +135,11 @@ static void test_threads(void **state) {
         Thread threads[2] = { THREAD_NULL, THREAD_NULL };
         size_t n = 0;
         ProcessTree t;
-        Kin k;
+        ProcessTreeEntry k;
 
         assert_int_equal(process_tree_init(&t, 1), 0);
         for (size_t i = 0; i < 2; i++)
-                assert_int_equal(thread_start(&threads[i], THREAD_READER, "kin", -1, write_many, &t), 0);
+                assert_int_equal(thread_start(&threads[i], THREAD_READER, "tree", -1, write_many, &t), 0);
         for (uint32_t i = 0; i < ROUNDS; i++)
                 if (process_tree_get(&t, i % 8 + 1, &k)) {
                         assert_true(k.parent == k.birth * 3 && k.birth % 8 + 1 == k.tid && k.tid == i % 8 + 1);

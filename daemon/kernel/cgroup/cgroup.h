@@ -17,7 +17,7 @@ typedef struct CgroupHierarchy {
         char *root; /* which folder of it is mounted there, and so is "/" of all names here: "/" unless perfd itself is
                        in a container. What the kernel calls a path in PERF_RECORD_CGROUP begins above */
         char *host; /* below which the host's other files are, those of container runtimes among them: "" in production */
-        struct ContainerFiles *containers; /* what was read last of the runtimes' state; NULL: it is read anew each time */
+        struct ContainerFiles *containers; /* what was read last of the runtimes' state; NULL: it is read again each time */
         bool is_v1;
 } CgroupHierarchy;
 

@@ -22,7 +22,7 @@ int memory_limits_find(const char *root, MemoryLimits *ret);
 void memory_limits_deinit(MemoryLimits *m);
 /*
  * Bytes that it may take until something is kept free of each limit for all else: an eighth, 128 MiB at most. Page cache, which
- * the kernel gives up by itself, is free. Negative: it is too late. Read anew each time: limits change.
+ * the kernel gives up by itself, is free. Negative: it is too late. Read again each time: limits change.
  */
 int64_t memory_limits_room(const MemoryLimits *m);
 /*

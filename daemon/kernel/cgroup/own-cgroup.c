@@ -1,5 +1,5 @@
 /*
- * A folder is opened from the one that holds it, never by its path again: what is renamed or made anew meanwhile is not mistaken for
+ * A folder is opened from the one that holds it, never by its path again: what is renamed or recreated meanwhile is not mistaken for
  * what was looked at. That the folder is the user's says only that it was given to him. Whom he may trace is asked of each process,
  * because anybody who may write to two cgroups can move a process, and a setuid program stays in the cgroup of its caller.
  */

@@ -1,6 +1,6 @@
 /*
  * Symbols with their versions. .symtab says a version in the name ("memcpy@@GLIBC_2.14", and not every linker does),
- * .dynsym in two more sections; here both look the same. Only where a table is, is kept of it: who walks it reads each symbol anew,
+ * .dynsym in two more sections; here both look the same. Only where a table is, is kept of it: who walks it rereads each symbol,
  * and its name where that may be the one that is looked for.
  */
 #include "daemon/kernel/elf/layout.h"

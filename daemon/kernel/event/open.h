@@ -44,7 +44,7 @@ typedef struct OpenPlace {
         bool is_cgroup; /* pid is the fd of a cgroup's folder */
         int cpu;
         int leader_fd;  /* of the group that it joins, or -1 */
-        bool may_try_again; /* the whole group is opened anew if its leader has left */
+        bool may_try_again; /* the whole group is opened again if its leader has left */
         uint64_t config3; /* perf_event_attr.config3, which the header may not have */
 } OpenPlace;
 

@@ -7,7 +7,7 @@
  * Known not to be so: optimised kprobes on the idle functions themselves before Linux 6.3. Their samples can come too late,
  * and are counted so.
  *
- * Made by main; then whoever has the dispatcher's turn, one at a time.
+ * Made by main; then the thread that holds the dispatch lock.
  */
 #pragma once
 

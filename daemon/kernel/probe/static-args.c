@@ -1,6 +1,6 @@
 /*
  * A place of a static probe is an operand of the assembler, which is another one at each site of the probe: so this is done for each
- * site, and a program that is built anew needs no other words.
+ * site, and a program that is built again needs no other words.
  */
 #include "daemon/kernel/probe/static-args.h"
 

@@ -1,6 +1,6 @@
 /*
  * "( unsigned long)(( gfp_t)((((1UL))) << (5)))": what the preprocessor leaves of a flag. A recursive descent with one
- * function for all binary operators, by precedence. Enum names would be a mistake of the kernel's author (it wants
+ * function for all binary operators, by precedence. Enum names would be an error of the kernel's author (it wants
  * TRACE_DEFINE_ENUM), and make the expression no number.
  */
 #include "daemon/kernel/tracefs/format-number.h"

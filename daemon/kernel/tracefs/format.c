@@ -229,7 +229,7 @@ static bool is_used(const char *group) {
         return strcmp(group, "syscalls") != 0;
 }
 
-/* Strings of the protocol are; formats are ASCII but for a mistake. */
+/* Strings of the protocol are; formats are ASCII but for an error. */
 static bool is_ascii(Span s) {
         for (const char *at = s.at; at < s.end; at++)
                 if (!isprint((unsigned char)*at) && *at != '\t' && *at != '\n')

@@ -190,7 +190,7 @@ static int names_add_folders(Names *l, const Tracing *t, const GroupGlob *group_
 }
 
 /*
- * Sorts them, each once. The kernel counts the lines of available_events anew for each page that is read: while a probe comes
+ * Sorts them, each once. The kernel counts the lines of available_events again for each page that is read: while a probe comes
  * that is listed before them, the last event of a page is the first one of the next, too.
  */
 static void names_sort(Names *l) {
@@ -313,7 +313,7 @@ static int name_strings(const Tracing *t, Plan *p) {
         return r == 0 ? printk_strings_add(p, text) : 0;
 }
 
-/* A probe that is taken away and made anew meanwhile is read anew. -ENOENT: there is none. */
+/* A probe that is removed and defined again meanwhile is read again. -ENOENT: there is none. */
 static int read_format(const char *path, char **ret_text, size_t *ret_length) {
         int r = -ENOENT;
 
@@ -396,7 +396,7 @@ static bool is_about_value(const char *said) {
 }
 
 /*
- * After a refused write the file holds the filter, a line with a caret below the mistake, and
+ * After a refused write the file holds the filter, a line with a caret below the error, and
  * "parse_error: TEXT".
  */
 static void take_complaint(const char *text, const char *group, const char *name, const char *filter, Explanation *e) {

@@ -30,7 +30,7 @@ static bool may_hold(const Registration *running, const Registration *g) {
         return a->is_granted == b->is_granted && (!a->is_granted || (a->uid == b->uid && a->gid == b->gid));
 }
 
-/* Of a probe: that of the same file, which may have been written anew since. */
+/* Of a probe: that of the same file, which may have been written again since. */
 static bool has_same_place(const Registration *running, const Registration *g) {
         if (!running->probe || !g->probe)
                 return !running->probe && !g->probe;

@@ -26,6 +26,6 @@ int already_take(Events *s, Registration **list, const AddOptions *adding, Alrea
 int already_refs(const Already *a, const Registration *list, EventRefs *refs);
 /* Nothing is added: who asks holds them as before. */
 void already_undo(Already *a, Operations *o, uint64_t connection);
-/* For people, as the text of `e`: no mistake, but what was not added. */
+/* For people, as the text of `e`: no error, but what was not added. */
 void already_note(const Already *a, Explanation *e);
 void already_deinit(Already *a);

@@ -3,8 +3,8 @@
  *
  *     open     the new fds, disabled, filtered, in their rings           nobody sees them
  *     publish  every reader knows their stream ids                       still silent
- *     enable   they write; a replacement is on standby and its predecessor speaks
- *     publish  each reader, at one place of its ring, lets the other speak
+ *     enable   they write; a replacement is on standby and its predecessor active
+ *     publish  each reader, at one place of its ring, makes the other active
  *     disable  what is to go; publish without it; close
  *
  * Everything that can be refused happens before the first enable that matters; what was begun is undone in the
@@ -46,7 +46,7 @@ static int changes_update_active(Changes *s, Explanation *e) {
         events_update_window(s->events);
         if (active == s->readers->active)
                 return 0;
-        process_tree_forget(&s->readers->kin); /* who is born while the carriers are off is not noticed, nor who ends */
+        process_tree_forget(&s->readers->process_tree); /* who is born while the carriers are off is not noticed, nor who ends */
         if (active)
                 error = event_fds_enable(s->readers, (PerfFdSet *const[]){ &s->readers->carrier_fds }, 1, "the ring's carrier", e);
         else

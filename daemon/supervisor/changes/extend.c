@@ -100,12 +100,12 @@ int changes_drop_leaving(Changes *s) {
 
 /* ---- what comes -------------------------------------------------------------------------------------------------- */
 
-/* What leaves may be counted by what comes: a cgroup by one above it that is observed from now on. One of them speaks. */
+/* What leaves may be counted by what comes: a cgroup by one above it that is observed from now on. One of them is active. */
 static bool is_exchange(const FdDelta *x) {
         return x->more.n > 0 && count_leaving(x->registration) > 0;
 }
 
-/* Room behind what speaks, so that nothing can fail once the first one is in its place. */
+/* Room behind the active fds, so that nothing can fail once the first one is in its place. */
 static int reserve(const FdDelta *list, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 PerfFdSet *opened = &list[i].registration->opened;
@@ -151,7 +151,7 @@ static int bring_in(Changes *s, FdDelta *list, size_t n, Explanation *e) {
                 r = enable(s, list, n, e);
         if (r <= 0)
                 return r;
-        for (size_t i = 0; i < n; i++) /* they are disabled, and the last of what speaks */
+        for (size_t i = 0; i < n; i++) /* they are disabled, and the last of the active ones */
                 if (is_exchange(&list[i]))
                         list[i].registration->pending = PERF_FD_SET_NULL;
                 else
@@ -160,7 +160,7 @@ static int bring_in(Changes *s, FdDelta *list, size_t n, Explanation *e) {
         return told < 0 ? told : r;
 }
 
-/* What has come speaks, what leaves is on standby: at one place of each ring, and then goes. */
+/* What has come is active, what leaves is on standby: at one place of each ring, and then goes. */
 static int change_over(Changes *s, const FdDelta *list, size_t n) {
         _cleanup_free_ Part *parts = calloc(n + 1, sizeof(*parts));
         size_t n_parts = 0;

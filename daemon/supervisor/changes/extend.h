@@ -6,7 +6,7 @@
 /*
  * supervisor/changes/extend.c: events that stay, while some of what they observe comes or goes. New fds of registrations, opened by
  * events_open_at() and disabled, move into them and are enabled where these are: all, or none. Streams of the same
- * registration that leave do so as the new ones begin to speak. Refused: they stay in the list, disabled, and no reader knows
+ * registration that leave do so as the new ones become active. Refused: they stay in the list, disabled, and no reader knows
  * them; what leaves has not left.
  */
 typedef struct FdDelta {

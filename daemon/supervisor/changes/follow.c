@@ -1,6 +1,6 @@
 /*
  * Cgroups that come and go under a glob, a container's id or a unit's name. After each word of inotify what the names mean
- * is looked up anew and compared with what is open: the words only say when to look.
+ * is looked up again and compared with what is open: the words only say when to look.
  *
  * What a cgroup does between its making and our opening it is not seen: nobody can open what is not there yet.
  */
@@ -32,44 +32,44 @@ static int watch_spec(Changes *s, const EventSpec *spec, Explanation *e) {
 }
 
 /* What the names of a target mean now: looked up once for all events that have it. */
-typedef struct Sight {
+typedef struct TargetLookup {
         const EventSpec *spec;
         TargetSet targets;
-} Sight;
+} TargetLookup;
 
 typedef struct Following {
-        Sight *sights;
-        size_t n_sights;
+        TargetLookup *lookups;
+        size_t n_lookups;
         FdDelta *list; /* events that were looked at, with what has come to them */
         size_t n;
 } Following;
 
 static void following_deinit(Changes *s, Following *f) {
-        for (size_t i = 0; i < f->n_sights; i++)
-                target_set_deinit(&f->sights[i].targets);
+        for (size_t i = 0; i < f->n_lookups; i++)
+                target_set_deinit(&f->lookups[i].targets);
         fd_deltas_deinit(s, f->list, f->n);
-        free(f->sights);
+        free(f->lookups);
         free(f->list);
 }
 
-static int find_sight(Changes *s, Following *f, const Registration *g, const TargetSet **ret, Explanation *e) {
+static int look_up_target(Changes *s, Following *f, const Registration *g, const TargetSet **ret, Explanation *e) {
         const EventSpec *spec = &g->event->spec;
-        Sight *sight = &f->sights[f->n_sights];
+        TargetLookup *lookup = &f->lookups[f->n_lookups];
         int r;
 
-        for (size_t i = 0; i < f->n_sights; i++)
-                if (event_spec_same_target(f->sights[i].spec, spec)) {
-                        *ret = &f->sights[i].targets;
+        for (size_t i = 0; i < f->n_lookups; i++)
+                if (event_spec_same_target(f->lookups[i].spec, spec)) {
+                        *ret = &f->lookups[i].targets;
                         return 0;
                 }
         r = watch_spec(s, spec, e);
         if (r == 0)
-                r = events_find_targets(s->events, g, &sight->targets, e);
+                r = events_find_targets(s->events, g, &lookup->targets, e);
         if (r != 0)
                 return r;
-        sight->spec = spec;
-        f->n_sights++;
-        *ret = &sight->targets;
+        lookup->spec = spec;
+        f->n_lookups++;
+        *ret = &lookup->targets;
         return 0;
 }
 
@@ -133,7 +133,7 @@ static int follow_event(Changes *s, Following *f, Registration *g, Explanation *
         size_t n_slots = 0;
         int r;
 
-        r = find_sight(s, f, g, &now, e);
+        r = look_up_target(s, f, g, &now, e);
         if (r != 0)
                 return r;
         f->list[f->n++].registration = g;
@@ -160,14 +160,14 @@ static void say_refused(const Changes *s, const Registration *g, const Explanati
 
 /* Those of the list that follow cgroups. Refused: nothing has changed, or with `each` only the others have. */
 static int follow_events(Changes *s, Registration *list, bool each, Explanation *e) {
-        Following f = { .sights = calloc(s->events->n_registrations + 1, sizeof(*f.sights)),
+        Following f = { .lookups = calloc(s->events->n_registrations + 1, sizeof(*f.lookups)),
                         .list = calloc(s->events->n_registrations + 1, sizeof(*f.list)) };
-        int r = f.sights && f.list ? 0 : error_origin(-ENOMEM);
+        int r = f.lookups && f.list ? 0 : error_origin(-ENOMEM);
 
         for (Registration *g = list; g && r == 0; g = g->next) {
                 Explanation why = EXPLANATION_NULL;
 
-                if (!g->is_followed)
+                if (!g->is_dynamic)
                         continue;
                 r = follow_event(s, &f, g, &why);
                 if (r > 0 && each) {
@@ -216,7 +216,7 @@ int changes_follow_cgroups(Changes *s, Registration *list, Explanation *e) {
         int r;
 
         for (const Registration *g = list; g && !any; g = g->next)
-                any = g->is_followed;
+                any = g->is_dynamic;
         if (!any)
                 return 0;
         r = start_watch(s, e);
@@ -243,20 +243,20 @@ void changes_unfollow_event(Changes *s, const Registration *g) {
         static const CgroupNaming namings[] = { CGROUP_BY_PATH, CGROUP_BY_CONTAINER, CGROUP_BY_UNIT };
         bool any = false;
 
-        if (!g->is_followed)
+        if (!g->is_dynamic)
                 return;
         for (const Registration *o = s->events->registrations; o && !any; o = o->next)
-                any = o != g && o->is_followed;
+                any = o != g && o->is_dynamic;
         if (!any)
                 changes_unfollow_cgroups(s);
-        for (size_t k = 0; s->cgroup_watch && g->is_followed && k < ARRAY_SIZE(namings); k++) {
+        for (size_t k = 0; s->cgroup_watch && g->is_dynamic && k < ARRAY_SIZE(namings); k++) {
                 const Strings *names = names_of(&g->event->spec, namings[k]);
 
                 for (size_t i = 0; i < names->n; i++) {
                         bool wanted = false;
 
                         for (const Registration *o = s->events->registrations; o && !wanted; o = o->next)
-                                wanted = o != g && o->is_followed &&
+                                wanted = o != g && o->is_dynamic &&
                                          has_text(names_of(&o->event->spec, namings[k]), names->items[i]);
                         if (!wanted)
                                 cgroup_watch_remove(s->cgroup_watch, namings[k], names->items[i]);

@@ -1,6 +1,6 @@
 /*
- * Make before break: the replacement of an event's fds is opened and heard, but on standby, while its predecessor speaks;
- * then each reader, at one place of its ring, lets the other speak. A tracepoint fires without being preempted, and the
+ * Make before break: the replacement of an event's fds is opened and enabled, but on standby, while its predecessor is active;
+ * then each reader, at one place of its ring, makes the other active. A tracepoint fires without being preempted, and the
  * reader runs on the same CPU, so that this place is never in the middle of one: what fired before it came from the
  * predecessor, what fires behind it comes from the replacement, nothing from both and nothing from none.
  *
@@ -47,7 +47,7 @@ static int plan_copy(const AttrPlan *from, AttrPlan *ret) {
                 return error_origin(-ENOMEM);
         memcpy(p.attrs, from->attrs, from->n_attrs * sizeof(*p.attrs));
         memcpy(p.config3, from->config3, from->n_attrs * sizeof(*p.config3));
-        ret->hides_read = false; /* attr_plan() says anew */
+        ret->hides_read = false; /* attr_plan() says again */
         return 0;
 }
 

@@ -19,5 +19,5 @@ typedef struct Replacement {
 /* From the event's spec to `wanted`, which event_spec_can_become() is true of. Opens it; nothing is changed. */
 int replacement_prepare(Changes *s, Registration *r, const EventSpec *wanted, Replacement *ret, Explanation *e);
 void replacement_deinit(Changes *s, Replacement *p);
-/* All of them speak in the place of what is open, or, refused, none of them. Their contents move. */
+/* All of them become active in the place of what is open, or, refused, none of them. Their contents move. */
 int changes_replace(Changes *s, Replacement *list, size_t n, Explanation *e);

@@ -184,7 +184,7 @@ static int forget_replaced(Changes *s) {
         return r;
 }
 
-/* Every replacement is heard, on standby; enabled; and speaks in the place of what it replaces, which goes. */
+/* Every replacement is published, on standby; enabled; and becomes active in the place of what it replaces, which goes. */
 static int change_events(Changes *s) {
         int r = readers_publish(s->readers);
 

@@ -144,7 +144,7 @@ static int plan_pending(const Reload *w, Perfd__V1__PlanReply *ret) {
         return r;
 }
 
-/* at_restart: only those that hold when perfd has been started anew. The list grows also when it fails. */
+/* at_restart: only those that hold when perfd has been restarted. The list grows also when it fails. */
 static int add_settings(const Config *before, const Config *after, bool at_restart, Perfd__V1__Difference ***list, size_t *n) {
         ConfigDifference d;
         int r = 0;

@@ -1,5 +1,5 @@
 /*
- * What another configuration changes: everything new is resolved and opened here, so that a mistake anywhere leaves everything
+ * What another configuration changes: everything new is resolved and opened here, so that an error anywhere leaves everything
  * as it was. What the host does not have now, as a unit that starts later, is pending where the change allows it, and is part
  * of the configuration all the same.
  */

@@ -1,5 +1,5 @@
 /*
- * From one configuration to another as one change: everything new is resolved and opened first, so that a mistake anywhere
+ * From one configuration to another as one change: everything new is resolved and opened first, so that an error anywhere
  * leaves everything as it was; what is the same in both is not touched, and what differs only in what can be changed while
  * it runs keeps its id and loses nothing.
  *

@@ -41,7 +41,7 @@ int reload_end(const Configuration *s, Reload *w, Explanation *e);
 /* All of it, with `may_wait`. */
 int reload_prepare(Configuration *s, const Config *c, Reload *w, Explanation *e);
 void reload_deinit(Configuration *s, Reload *w);
-/* The text, with its drop-ins, as a Config. Refused: with every mistake in it. */
+/* The text, with its drop-ins, as a Config. Refused: with every error in it. */
 int reload_parse(const ConfigText *texts, size_t n, Config **ret, Explanation *e);
 /* perfd's own, from its files. */
 int reload_load(const Configuration *s, Config **ret, Explanation *e);

@@ -16,7 +16,7 @@ int spec_from_config(const Config *c, const ConfigEvent *from, EventSpec *ret);
 ConfigPlace place_of(const Config *c, const ConfigEvent *from, const Explanation *e);
 /* The same in front of why it was refused. */
 void place_explanation(const Config *c, const ConfigEvent *from, Explanation *e);
-/* Refused with this: it may be another answer when the host has changed. A mistake stays one. */
+/* Refused with this: it may be another answer when the host has changed. An error stays one. */
 bool refusal_may_pass(int r);
-/* Into a list: a note of what would be pending, or a mistake, which everything is of a strict configuration. */
+/* Into a list: a note of what would be pending, or an error, which everything is of a strict configuration. */
 void config_event_refuse(const Config *c, const ConfigEvent *event, int refusal, const Explanation *e, ConfigDiagnostics *m);

@@ -21,10 +21,10 @@ static int compare_lines(const void *a, const void *b) {
 static Line *list_lines(const Events *s, size_t *ret_n) {
         size_t at = 0, n = 0, n_all = 0, room = 64;
         Line *lines = malloc(room * sizeof(*lines));
-        Kin k;
+        ProcessTreeEntry k;
 
-        while (lines && process_tree_next(&s->readers->kin, &at, &k)) {
-                Line line = { .root = process_tree_root(&s->readers->kin, &k), .birth = k.birth };
+        while (lines && process_tree_next(&s->readers->process_tree, &at, &k)) {
+                Line line = { .root = process_tree_root(&s->readers->process_tree, &k), .birth = k.birth };
 
                 if (line.root == 0)
                         continue;
@@ -53,7 +53,7 @@ static bool has_children(const Events *s, const PerfFdSet *o, const Line *lines,
         bool has = !lines || births_list_roots(&w, o) < 0; /* for want of memory rather not exact */
 
         for (size_t i = 0; i < n && !has; i++)
-                has = lines[i].birth > o->fds[0].since && births_concern(&s->readers->kin, &w, lines[i].root);
+                has = lines[i].birth > o->fds[0].since && births_concern(&s->readers->process_tree, &w, lines[i].root);
         birth_watch_deinit(&w);
         return has;
 }

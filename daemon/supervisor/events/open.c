@@ -3,7 +3,7 @@
  * group; disabled, filtered and redirected into the CPU's ring before anybody can see them.
  *
  * A thread that appears while the others are opened may have been followed or missed, and which of both is not to be
- * seen; then all are closed and opened anew.
+ * seen; then all are closed and opened again.
  */
 
 #include <string.h>
@@ -153,7 +153,7 @@ static int open_attrs(Opening *o, const TargetRef *target, uint32_t slot, Explan
 static void note_roots(Opening *o, const TargetSet *targets) {
         for (size_t i = 0; i < targets->n && !o->registration->event->spec.no_inherit; i++)
                 if (targets->list[i].pid >= 0 && !targets->list[i].cgroup)
-                        process_tree_add_root(&o->events->readers->kin, (uint32_t)targets->list[i].pid);
+                        process_tree_add_root(&o->events->readers->process_tree, (uint32_t)targets->list[i].pid);
 }
 
 static int open_all(Opening *o, const TargetSet *targets, const uint32_t *slots, size_t n_slots, Explanation *e) {
@@ -200,7 +200,7 @@ static int check_gone(const Registration *g, const TargetSet *targets, Explanati
         const EventSpec *spec = &g->event->spec;
         int r;
 
-        if (targets->n == 0 || g->is_followed || g->is_registered)
+        if (targets->n == 0 || g->is_dynamic || g->is_registered)
                 return 0;
         r = refuse(e, REFUSED_NOT_FOUND, "gone", "%s: %s", spec->name,
                    targets->list[0].pid < 0 ? "its CPUs are offline" : "its tasks or cgroups have ended");

@@ -1,5 +1,5 @@
 /*
- * What the clients of one uid make perfd hold in events and their fds, counted anew for each question: adding is rare, and a
+ * What the clients of one uid make perfd hold in events and their fds, counted again for each question: adding is rare, and a
  * sum that is kept beside what it counts could be wrong. Root's clients are not limited, who may raise every limit, and
  * neither is the configuration.
  */

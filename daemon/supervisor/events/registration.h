@@ -34,7 +34,7 @@ struct Registration {
         bool of_glob;      /* one of several that a glob of tracepoints means */
         bool like_first;   /* of a glob, behind the first of them: it differs in nothing but the tracepoint */
         bool fallen_back;  /* spec.fallback is counted */
-        bool is_followed;  /* its cgroups come and go: a glob, a container, a unit */
+        bool is_dynamic;  /* its cgroups come and go: a glob, a container, a unit */
         bool may_be_absent; /* none of them need be there when it is opened for the first time */
         char *absent;      /* of these names, what has no cgroup now, for people; NULL: all of them have one */
         size_t asked;      /* before it is registered: of which spec of its request it is */

@@ -151,17 +151,17 @@ static int find_roots(const Registration *g, Root **ret, size_t *ret_n) {
 }
 
 static bool has_inherited(const Events *s, const Root *roots, size_t n, uint32_t root, nsec_t birth) {
-        Kin k;
+        ProcessTreeEntry k;
 
         for (int i = 0; i < GENERATIONS_MAX && root != 0; i++) {
                 const Root *found = bsearch(&(Root){ .tid = root }, roots, n, sizeof(*roots), compare_roots);
 
                 if (found && found->since < birth)
                         return true;
-                if (!process_tree_get(&s->readers->kin, root, &k) || k.birth > birth)
+                if (!process_tree_get(&s->readers->process_tree, root, &k) || k.birth > birth)
                         return false;
                 birth = k.birth;
-                root = process_tree_root(&s->readers->kin, &k); /* a root of another event */
+                root = process_tree_root(&s->readers->process_tree, &k); /* a root of another event */
         }
         return false;
 }
@@ -175,7 +175,7 @@ static int add_inheritors(Events *s, const Registration *g, TargetSet *w) {
         size_t at = 0, n = 0;
         nsec_t birth;
         int r;
-        Kin k;
+        ProcessTreeEntry k;
 
         r = readers_command(s->readers, READER_SWITCH, NULL);
         if (r == 0)
@@ -185,8 +185,8 @@ static int add_inheritors(Events *s, const Registration *g, TargetSet *w) {
                 if (r == 0 && task_birth(s->readers->attr.clock, roots[i].tid, &birth) && birth < roots[i].since + SLACK)
                         r = target_set_add(w, (TargetRef){ .pid = (int)roots[i].tid, .id = roots[i].tid });
         }
-        while (r == 0 && s->readers->active && process_tree_next(&s->readers->kin, &at, &k))
-                if (!k.has_ended && has_inherited(s, roots, n, process_tree_root(&s->readers->kin, &k), k.birth) &&
+        while (r == 0 && s->readers->active && process_tree_next(&s->readers->process_tree, &at, &k))
+                if (!k.has_ended && has_inherited(s, roots, n, process_tree_root(&s->readers->process_tree, &k), k.birth) &&
                     task_birth(s->readers->attr.clock, k.tid, &birth) && birth < k.birth + SLACK && k.birth < birth + SLACK)
                         r = target_set_add(w, (TargetRef){ .pid = (int)k.tid, .id = k.tid });
         return r;

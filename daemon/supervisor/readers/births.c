@@ -96,7 +96,7 @@ static void look_at(BirthWatch *w, uint32_t tid, size_t *n_looks) {
 /* *ret_any: somebody inherits. Those that an event was opened on long ago fork under the lock of the switch. */
 static int look_at_all(const Readers *s, BirthWatch *w, bool *ret_any) {
         size_t at = 0, n_looks = 0;
-        Kin k;
+        ProcessTreeEntry k;
 
         w->busy = malloc(LOOKS_MAX * sizeof(*w->busy));
         if (!w->busy)
@@ -104,8 +104,8 @@ static int look_at_all(const Readers *s, BirthWatch *w, bool *ret_any) {
         for (size_t i = 0; i < w->n_roots && w->opened != 0; i++)
                 look_at(w, w->roots[i], &n_looks);
         *ret_any = w->opened != 0;
-        while (process_tree_next(&s->kin, &at, &k)) {
-                if (k.has_ended || k.is_root || !births_concern(&s->kin, w, k.tid))
+        while (process_tree_next(&s->process_tree, &at, &k)) {
+                if (k.has_ended || k.is_root || !births_concern(&s->process_tree, w, k.tid))
                         continue;
                 look_at(w, k.tid, &n_looks);
                 *ret_any = true;
@@ -162,7 +162,7 @@ void readers_judge_births(Readers *s) {
         now = clock_now(s->attr.clock);
         while (*next) {
                 BirthDoubt *d = *next;
-                bool is_doubtful = births_doubtful(&s->kin, &d->watch, d->until);
+                bool is_doubtful = births_doubtful(&s->process_tree, &d->watch, d->until);
 
                 if (is_doubtful)
                         mark_all(d);

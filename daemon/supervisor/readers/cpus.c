@@ -18,7 +18,7 @@
 #include "daemon/supervisor/readers/tasks.h"
 
 #define COMMS 65536
-#define KIN 65536
+#define PROCESS_TREE_TASKS 65536
 #define END_MOST (5 * NSEC_PER_SEC) /* for a thread that has nothing to do any more */
 
 size_t readers_count_online(const Readers *s) {
@@ -147,7 +147,7 @@ static int make_slots(Readers *s) {
                 s->carriers[slot] = -1;
                 s->by_slot[slot] = (Reader){ .cpu = s->cpus[slot], .slot = slot, .clock = s->attr.clock,
                                              .own_pid = (uint32_t)getpid(), .has_no_pids = s->host->is_in_pid_namespace,
-                                             .base_tick = READER_TICK, .comms = &s->comms, .kin = &s->kin,
+                                             .base_tick = READER_TICK, .comms = &s->comms, .process_tree = &s->process_tree,
                                              .dispatching = &s->dispatcher.dispatching, .losses = s->loss_bell,
                                              .acknowledge_fd = s->acknowledge_fd, .ring = RING_NULL,
                                              .mailbox = MAILBOX_NULL, .overdue_fd = -1, .stall_fd = -1 };
@@ -167,7 +167,7 @@ int readers_start_cpus(Readers *s, Explanation *e) {
                 return error_origin(-errno);
         r = comm_table_init(&s->comms, COMMS);
         if (r == 0)
-                r = process_tree_init(&s->kin, KIN);
+                r = process_tree_init(&s->process_tree, PROCESS_TREE_TASKS);
         if (r == 0)
                 r = find_cpus(s, e);
         if (r == 0)

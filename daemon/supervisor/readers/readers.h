@@ -50,7 +50,7 @@ typedef struct Readers {
         CommTable comms;
         ReadBudget *budgets;    /* supervisor/readers/budgets.c, with the next */
         uint64_t charged;       /* the uid that pays for what readers are asked; BUDGET_OF_REQUEST: as operations_uid() says */
-        ProcessTree kin;        /* of tasks that events with children are open on */
+        ProcessTree process_tree; /* of tasks that events with children are open on */
         BirthDoubts births;
         IdleCpus *idle;         /* NULL: cannot be seen here */
         Explanation no_idle;    /* why */

@@ -271,7 +271,7 @@ static uint64_t hash_text(const char *text) {
 
 /*
  * A name that perfd does not know is asked for twice: perfctl looks for its group and adds again, and what nobody knows is refused
- * in the same words. One mistake of a user is one line.
+ * in the same words. One error of a user is one line.
  */
 static bool is_repeated(const RequestContext *a, const Explanation *e) {
         UnknownSaid *said = &a->requests->unknown_said;
@@ -312,7 +312,7 @@ static void log_change(const RequestContext *a, const char *kind, const char *wh
                 request_events(a, events, sizeof(events));
                 log_print_with(LOG_INFO, MESSAGE_CHANGED, LOG_FIELDS({ "REQUEST", kind }, { "EVENT", *events ? events : NULL }),
                                "%s: %s", what, outcome);
-        } else if (!is_known(a, e) && !is_repeated(a, e)) /* an invalid configuration has a line for each mistake */
+        } else if (!is_known(a, e) && !is_repeated(a, e)) /* an invalid configuration has a line for each error */
                 log_print_lines(LOG_ERR, MESSAGE_CHANGE_REFUSED, LOG_FIELDS({ "REQUEST", kind }, { "REASON", e->reason }), what,
                                 e->text);
 }

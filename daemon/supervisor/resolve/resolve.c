@@ -15,13 +15,13 @@
 
 /* ---- one registration -------------------------------------------------------------------------------------------- */
 
-/* A service that is started anew has a new cgroup of the same name. */
-static bool spec_is_followed(const EventSpec *spec) {
+/* A service that is restarted has a new cgroup of the same name. */
+static bool spec_is_dynamic(const EventSpec *spec) {
         return spec->cgroups.n > 0 || spec->containers.n > 0 || spec->units.n > 0;
 }
 
 void registration_allow_absence(Registration *r) {
-        r->may_be_absent = r->is_followed;
+        r->may_be_absent = r->is_dynamic;
 }
 
 /* The attrs of all sources, one behind the other. */
@@ -93,7 +93,7 @@ static int registration_new(Resolver *s, uint32_t id, EventSpec *spec, Source *s
         }
         g->fallen_back = sources[0].fallen_back;
         g->can_sample = sources[0].can_sample;
-        g->is_followed = spec_is_followed(spec);
+        g->is_dynamic = spec_is_dynamic(spec);
         g->exclude_self = !spec->include_self;
         g->event = event_new(id, spec, sources[0].fields, (uint32_t)s->readers->n_cpus + 1);
         r = g->event ? take_attrs(g, sources, n) : error_origin(-ENOMEM);

@@ -53,7 +53,7 @@ typedef struct Admission {
         StreamPool *pool; /* NULL: it has asked for none, or none could be made */
         uint32_t number; /* of its subscription */
         uint64_t wakeups; /* a second at most, for the latency that it requests; 0: it requests none */
-        Credentials peer;    /* whose rules are asked anew behind each reload */
+        Credentials peer;    /* whose rules are asked again behind each reload */
         bool is_ruled;       /* it came by the stream socket, and is not root's */
         bool is_ending;      /* its rules have gone */
         struct LedgerBase *base; /* of the cut at which it began; NULL: there was no room */

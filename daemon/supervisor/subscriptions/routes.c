@@ -1,6 +1,6 @@
 /*
  * Who wants an event. Each event knows that, and each subscription what it wants, so that what comes and goes costs as much as
- * there is of it, and not all events times all subscriptions. Readers get a table for each event, which is made anew only when
+ * there is of it, and not all events times all subscriptions. Readers get a table for each event, which is rebuilt only when
  * who wants the event has changed.
  */
 #include "daemon/reader/route-sample.h"

@@ -8,7 +8,7 @@ bool subscription_selects(const Subscription *u, const Event *event); /* by its 
 /* Refused: access.rules do not grant it (supervisor/access/access.h). */
 int subscription_parse(const Perfd__V1__SubscribeRequest *q, const Access *access, nsec_t default_latency, Subscription **ret,
                        Explanation *e);
-/* Each pattern and each field has to mean something now, or it is a mistake; later events may add to it. */
+/* Each pattern and each field has to mean something now, or it is an error; later events may add to it. */
 int subscription_check(const Subscriptions *s, const Subscription *u, Explanation *e);
 /* Compiles it for every event that it selects. Refused if it fits none of them. */
 int subscription_compile(const Subscriptions *s, Subscription *u, Explanation *e);
@@ -20,7 +20,7 @@ DEFINE_CLEANUP(Subscription *, subscription_free)
 
 /* supervisor/subscriptions/subscription.c: routes of a new event in all subscriptions, and descriptors to their subscribers. */
 int subscriptions_route_event(Subscriptions *s, Registration *r);
-/* Its descriptor anew to all who have it. -ENOMEM */
+/* Sends its descriptor again to all who have it. -ENOMEM */
 int subscriptions_describe_event(Subscriptions *s, const Registration *r);
 void subscriptions_tell_removed(Subscriptions *s, const Registration *g);
 void subscriptions_free(Subscriptions *s);
