@@ -425,12 +425,12 @@ bool supervisor_stop(Supervisor *s) {
         readers_free_budgets(&s->readers);
         close_fd(s->changes.hotplug_fd);
         subscriptions_free(&s->subscriptions);
-        for (Admission *next; s->subscriptions.admissions; s->subscriptions.admissions = next) {
-                next = s->subscriptions.admissions->next;
-                (void)ledger_base_free(&s->ledger, s->subscriptions.admissions->base);
-                credentials_deinit(&s->subscriptions.admissions->peer);
-                (void)stream_pool_unref(s->subscriptions.admissions->pool);
-                free(s->subscriptions.admissions);
+        for (SubscriberEntry *next; s->subscriptions.subscribers; s->subscriptions.subscribers = next) {
+                next = s->subscriptions.subscribers->next;
+                (void)ledger_base_free(&s->ledger, s->subscriptions.subscribers->base);
+                credentials_deinit(&s->subscriptions.subscribers->peer);
+                (void)stream_pool_unref(s->subscriptions.subscribers->pool);
+                free(s->subscriptions.subscribers);
         }
         subscriptions_free_memory(&s->subscriptions);
         events_free_registered(&s->events);

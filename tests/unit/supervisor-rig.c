@@ -139,12 +139,12 @@ void rig_start(Rig *rig) {
         s->control.gone = on_connection_gone;
 }
 
-static void free_admissions(Supervisor *s) {
-        for (Admission *next; s->subscriptions.admissions; s->subscriptions.admissions = next) {
-                next = s->subscriptions.admissions->next;
-                (void)ledger_base_free(&s->ledger, s->subscriptions.admissions->base);
-                credentials_deinit(&s->subscriptions.admissions->peer);
-                free(s->subscriptions.admissions);
+static void free_subscribers(Supervisor *s) {
+        for (SubscriberEntry *next; s->subscriptions.subscribers; s->subscriptions.subscribers = next) {
+                next = s->subscriptions.subscribers->next;
+                (void)ledger_base_free(&s->ledger, s->subscriptions.subscribers->base);
+                credentials_deinit(&s->subscriptions.subscribers->peer);
+                free(s->subscriptions.subscribers);
         }
 }
 
@@ -160,7 +160,7 @@ void rig_stop(Rig *rig) {
         readers_free_stalls(&s->readers);
         readers_free_cpus(&s->readers);
         subscriptions_free(&s->subscriptions);
-        free_admissions(s);
+        free_subscribers(s);
         subscriptions_free_memory(&s->subscriptions);
         events_free_registered(&s->events);
         ledger_free_removed(&s->ledger);

@@ -43,7 +43,7 @@ static void check_none(Rig *rig) {
 
         rig_turn(rig);
         assert_null(s->subscriptions.first);
-        assert_null(s->subscriptions.admissions);
+        assert_null(s->subscriptions.subscribers);
         assert_int_equal(s->readers.n_subscribers, 0);
         assert_int_equal(s->readers.n_subscriptions, 0);
         assert_int_equal(s->control.n_given, 0);

@@ -326,7 +326,7 @@ int changes_remove_selected(Changes *s, Registration *const *selected, size_t n,
                 r = readers_publish(s->readers);
         if (r == 0)
                 r = ledger_remember_removed(s->ledger, selected, n,
-                                            s->subscriptions->admissions ? s->subscriptions->last_subscriber_id : 0);
+                                            s->subscriptions->subscribers ? s->subscriptions->last_subscriber_id : 0);
         if (r != 0)
                 return r < 0 ? r : -EIO;
         for (size_t i = 0; i < n; i++) {

@@ -14,7 +14,7 @@ static int end_streams(Streams *s) {
         size_t n = 0;
         int r;
 
-        for (Admission *a = s->subscriptions->admissions; a; a = a->next) {
+        for (SubscriberEntry *a = s->subscriptions->subscribers; a; a = a->next) {
                 const Access access = a->is_ruled ? access_for(s->settings->access, &a->peer) : ACCESS_ALL;
                 StreamEnd *more;
 

@@ -47,7 +47,7 @@ int subscription_cut_scope(const Subscription *u, CutScope **ret) {
 /* Whether it has asked for one of the events that the ledger is of. */
 bool streams_has_subscriber(const void *userdata, const LedgerScope *scope, uint64_t id) {
         const Streams *s = userdata;
-        const Admission *a = s->subscriptions->admissions;
+        const SubscriberEntry *a = s->subscriptions->subscribers;
         const Subscription *u;
         bool any = scope->is_all;
 
@@ -86,7 +86,7 @@ static int post_close(Streams *s, const StreamEnd *end, const Perfd__V1__Ledger 
         return 0;
 }
 
-static int close_stream(Streams *s, const Admission *a, const DispatcherReport *report, bool is_unreported,
+static int close_stream(Streams *s, const SubscriberEntry *a, const DispatcherReport *report, bool is_unreported,
                         const StreamEnd *end) {
         _cleanup_free_ uint32_t *ids = NULL;
         const Subscription *u = s->subscriptions->by_number[a->number];
@@ -114,8 +114,8 @@ static int close_stream(Streams *s, const Admission *a, const DispatcherReport *
         return r;
 }
 
-static const Admission *find_admission(const Streams *s, uint64_t id) {
-        const Admission *a = s->subscriptions->admissions;
+static const SubscriberEntry *find_subscriber(const Streams *s, uint64_t id) {
+        const SubscriberEntry *a = s->subscriptions->subscribers;
 
         while (a && a->id != id)
                 a = a->next;
@@ -124,17 +124,17 @@ static const Admission *find_admission(const Streams *s, uint64_t id) {
 
 /* Of all events of all of them; what has been removed since had its last cut then. */
 static int ends_cut_scope(const Streams *s, const StreamEnd *ends, size_t n, CutScope **ret) {
-        const Admission *a;
+        const SubscriberEntry *a;
         CutScope *c;
         size_t n_ids = 0;
 
         for (size_t i = 0; i < n; i++)
-                n_ids += (a = find_admission(s, ends[i].id)) ? s->subscriptions->by_number[a->number]->n_routes : 0;
+                n_ids += (a = find_subscriber(s, ends[i].id)) ? s->subscriptions->by_number[a->number]->n_routes : 0;
         c = cut_scope_new(n_ids);
         if (!c)
                 return error_origin(-ENOMEM);
         for (size_t i = 0; i < n; i++)
-                if ((a = find_admission(s, ends[i].id)))
+                if ((a = find_subscriber(s, ends[i].id)))
                         add_routes(c, s->subscriptions->by_number[a->number]);
         cut_scope_finish(c);
         *ret = c;
@@ -159,7 +159,7 @@ static int close_streams(Streams *s, const StreamEnd *ends, size_t n) {
                 r = readers_report(s->readers, &report, &e);
         is_unreported = r > 0;
         for (size_t i = 0; i < n && r >= 0; i++) {
-                const Admission *a = find_admission(s, ends[i].id);
+                const SubscriberEntry *a = find_subscriber(s, ends[i].id);
 
                 r = a ? close_stream(s, a, &report, is_unreported, &ends[i]) : 0;
         }
@@ -168,7 +168,7 @@ static int close_streams(Streams *s, const StreamEnd *ends, size_t n) {
 }
 
 static uid_t find_uid(const Streams *s, const StreamEnd *end) {
-        const Admission *a = find_admission(s, end->id);
+        const SubscriberEntry *a = find_subscriber(s, end->id);
 
         return a ? a->memory->uid : 0; /* gone meanwhile: nothing is asked for it */
 }
@@ -224,7 +224,7 @@ int streams_close_all(Streams *s, const char *reason) {
                 /* refused: without it, and the rows say so; it is sent when the dispatcher goes on */
                 r = readers_report(s->readers, &report, &e);
         is_unreported = r > 0;
-        for (const Admission *a = s->subscriptions->admissions; a && r >= 0; a = a->next)
+        for (const SubscriberEntry *a = s->subscriptions->subscribers; a && r >= 0; a = a->next)
                 r = close_stream(s, a, &report, is_unreported, &(StreamEnd){ .id = a->id, .reason = reason });
         dispatcher_report_deinit(&report);
         return r < 0 ? r : 0;

@@ -13,7 +13,7 @@
 static uint64_t oldest_subscriber(const Streams *s) {
         uint64_t oldest = UINT64_MAX;
 
-        for (const Admission *a = s->subscriptions->admissions; a; a = a->next)
+        for (const SubscriberEntry *a = s->subscriptions->subscribers; a; a = a->next)
                 if (a->id < oldest)
                         oldest = a->id;
         return oldest;

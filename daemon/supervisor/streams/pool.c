@@ -20,7 +20,7 @@ StreamPool *stream_pool_unref(StreamPool *p) {
 }
 
 /* Rules decide alike for both: they ask for nothing but this. */
-static bool has_same_rights(const Admission *a, const Admission *b) {
+static bool has_same_rights(const SubscriberEntry *a, const SubscriberEntry *b) {
         const Credentials *one = &a->peer, *other = &b->peer;
 
         if (a->is_ruled != b->is_ruled || a->memory != b->memory) /* which is one for each uid */
@@ -29,8 +29,8 @@ static bool has_same_rights(const Admission *a, const Admission *b) {
                (one->n_groups == 0 || memcmp(one->groups, other->groups, one->n_groups * sizeof(*one->groups)) == 0);
 }
 
-static StreamPool *find_pool(const Streams *s, const Subscription *u, const Admission *a) {
-        for (const Admission *other = s->subscriptions->admissions; other; other = other->next)
+static StreamPool *find_pool(const Streams *s, const Subscription *u, const SubscriberEntry *a) {
+        for (const SubscriberEntry *other = s->subscriptions->subscribers; other; other = other->next)
                 if (other->pool && other->number == u->number && has_same_rights(other, a))
                         return other->pool;
         return NULL;
@@ -69,7 +69,7 @@ static int fill_pool(Streams *s, StreamPool *p, uid_t uid) {
         return r;
 }
 
-static int join_pool(Streams *s, StreamPool *p, Admission *a, SharedRing *ring) {
+static int join_pool(Streams *s, StreamPool *p, SubscriberEntry *a, SharedRing *ring) {
         if (!shared_ring_share(ring, p->buffers))
                 return error_origin(-errno);
         s->readers->n_pools += p->n_sharers++ == 0;
@@ -77,7 +77,7 @@ static int join_pool(Streams *s, StreamPool *p, Admission *a, SharedRing *ring) 
         return 0;
 }
 
-void streams_share_pool(Streams *s, const Subscription *u, Admission *a, SharedRing *ring) {
+void streams_share_pool(Streams *s, const Subscription *u, SubscriberEntry *a, SharedRing *ring) {
         const Control *c = s->events->control;
         StreamPool *p = find_pool(s, u, a);
         int r;
@@ -97,7 +97,7 @@ void streams_share_pool(Streams *s, const Subscription *u, Admission *a, SharedR
         }
 }
 
-int streams_leave_pool(Streams *s, Admission *a) {
+int streams_leave_pool(Streams *s, SubscriberEntry *a) {
         StreamPool *p = TAKE_PTR(a->pool);
         const bool is_last = p && p->n_sharers == 1;
         UidMemory *payer = is_last ? p->payer : NULL;

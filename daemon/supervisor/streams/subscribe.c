@@ -206,7 +206,7 @@ static int subscriber_check_packets(const Streams *s, const Subscriber *sub, Exp
                       "subscribers.memory-per-uid: name fewer events, or read your other streams", bytes);
 }
 
-static int subscriber_new(Streams *s, const Subscription *u, const Perfd__V1__SubscribeRequest *q, const Admission *a,
+static int subscriber_new(Streams *s, const Subscription *u, const Perfd__V1__SubscribeRequest *q, const SubscriberEntry *a,
                           Subscriber **ret, Explanation *e) {
         _cleanup_(subscriber_freep) Subscriber *sub = calloc(1, sizeof(*sub));
         int r;
@@ -299,11 +299,12 @@ static size_t queue_bytes_of(const Perfd__V1__Limit *limit, const Perfd__V1__Sub
 }
 
 /* What the peer may have, reserved for it, or why not. */
-static int streams_admit(Streams *s, const Connection *c, const Perfd__V1__SubscribeRequest *q, Admission **ret, Explanation *e) {
+static int streams_reserve(Streams *s, const Connection *c, const Perfd__V1__SubscribeRequest *q, SubscriberEntry **ret,
+                           Explanation *e) {
         const size_t most = subscriptions_queue_max(s->subscriptions), by_default = s->settings->config->subscriber_queue;
         const Perfd__V1__Limit *limit = connection_limit(c);
         const uid_t uid = connection_peer(c)->uid;
-        _cleanup_free_ Admission *a = NULL;
+        _cleanup_free_ SubscriberEntry *a = NULL;
         int r = subscriptions_check_places(s->subscriptions, uid, e);
 
         if (r == 0 && limit)
@@ -330,9 +331,9 @@ static int streams_admit(Streams *s, const Connection *c, const Perfd__V1__Subsc
 }
 
 static int streams_discharge(Streams *s, uint64_t id) {
-        for (Admission **p = &s->subscriptions->admissions; *p; p = &(*p)->next)
+        for (SubscriberEntry **p = &s->subscriptions->subscribers; *p; p = &(*p)->next)
                 if ((*p)->id == id) {
-                        Admission *gone = *p;
+                        SubscriberEntry *gone = *p;
                         int left = streams_leave_pool(s, gone);
                         int r = subscriptions_release_memory(s->subscriptions, gone->memory, gone->reserved);
 
@@ -351,14 +352,14 @@ void streams_count_given(Streams *s) {
 }
 
 /* Its closing ledger says what has happened since. */
-static int new_base(Streams *s, const Subscription *u, Admission *a) {
+static int new_base(Streams *s, const Subscription *u, SubscriberEntry *a) {
         const LedgerWants wants = subscription_wants(u);
 
         return ledger_base_new(s->ledger, &wants, &a->base);
 }
 
 /* What is reserved for it is the caller's to give back, if this fails. */
-static int streams_subscribe_admitted(Streams *s, Connection *c, const Perfd__V1__Request *request, Admission *a,
+static int streams_subscribe_reserved(Streams *s, Connection *c, const Perfd__V1__Request *request, SubscriberEntry *a,
                                       Explanation *e) {
         Access access;
         _cleanup_(subscriber_freep) Subscriber *sub = NULL;
@@ -405,7 +406,7 @@ static int streams_subscribe_admitted(Streams *s, Connection *c, const Perfd__V1
 }
 
 int streams_subscribe(Streams *s, Connection *c, const Perfd__V1__Request *request, Explanation *e) {
-        Admission *a = NULL;
+        SubscriberEntry *a = NULL;
         int r;
 
         thread_assert(THREAD_MAIN);
@@ -415,12 +416,12 @@ int streams_subscribe(Streams *s, Connection *c, const Perfd__V1__Request *reque
         r = readers_refuse_unanswered(s->readers, "a subscription", e);
         if (r != 0)
                 return r;
-        r = streams_admit(s, c, request->subscribe, &a, e);
+        r = streams_reserve(s, c, request->subscribe, &a, e);
         if (r != 0)
                 return r;
-        a->next = s->subscriptions->admissions;
-        s->subscriptions->admissions = a;
-        r = admission_remember_peer(a, c, e) ?: streams_subscribe_admitted(s, c, request, a, e);
+        a->next = s->subscriptions->subscribers;
+        s->subscriptions->subscribers = a;
+        r = subscriber_entry_remember_peer(a, c, e) ?: streams_subscribe_reserved(s, c, request, a, e);
         a->id = r == 0 ? s->subscriptions->last_subscriber_id : 0; /* 0: nobody's */
         if (r != 0) {
                 int given = streams_discharge(s, 0);

@@ -156,7 +156,7 @@ int subscription_limit(Subscription *u, const Access *a, uint32_t records, Expla
 
 /* ---- behind a reload --------------------------------------------------------------------------------------------- */
 
-int admission_remember_peer(Admission *a, const Connection *c, Explanation *e) {
+int subscriber_entry_remember_peer(SubscriberEntry *a, const Connection *c, Explanation *e) {
         a->is_ruled = access_is_ruled(connection_peer(c));
         return a->is_ruled ? connection_credentials(c, &a->peer, e) : 0;
 }

@@ -15,6 +15,6 @@ SubscriptionGrant *subscription_grant_free(SubscriptionGrant *g);
  */
 int subscription_limit(Subscription *u, const Access *a, uint32_t records, Explanation *e);
 /* Who asks for a stream. Refused as access_of() */
-int admission_remember_peer(Admission *a, const Connection *c, Explanation *e);
+int subscriber_entry_remember_peer(SubscriberEntry *a, const Connection *c, Explanation *e);
 /* Whether other rules still grant all that it may ever select. */
 bool subscription_is_granted(const Subscription *u, const Access *a);

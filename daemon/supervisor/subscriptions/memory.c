@@ -111,7 +111,7 @@ static int check_reservation(const Subscriptions *s, uid_t uid, size_t bytes, si
 static size_t count_subscribers(const Subscriptions *s, uid_t uid) {
         size_t n = 0;
 
-        for (const Admission *a = s->admissions; a; a = a->next)
+        for (const SubscriberEntry *a = s->subscribers; a; a = a->next)
                 n += a->memory->uid == uid;
         return n;
 }
@@ -147,12 +147,12 @@ static int refuse_wakeups(uint64_t wakeups, const char *whose, uint64_t has, uin
                       (unsigned long long)most, possible);
 }
 
-int subscriptions_charge_wakeups(const Subscriptions *s, Admission *a, nsec_t latency, Explanation *e) {
+int subscriptions_charge_wakeups(const Subscriptions *s, SubscriberEntry *a, nsec_t latency, Explanation *e) {
         const uint64_t wakeups = latency > 0 ? (NSEC_PER_SEC + latency - 1) / latency : 0;
         uint64_t of_uid = 0, of_all = 0;
         char uid[32];
 
-        for (const Admission *other = s->admissions; other; other = other->next) {
+        for (const SubscriberEntry *other = s->subscribers; other; other = other->next) {
                 of_all += other->memory->uid != 0 ? other->wakeups : 0;
                 of_uid += other->memory->uid == a->memory->uid ? other->wakeups : 0;
         }

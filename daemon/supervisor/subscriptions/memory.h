@@ -43,9 +43,9 @@ typedef struct ConditionCost {
         size_t readers, dispatcher;
 } ConditionCost;
 
-/* What a subscriber was granted, charged to its uid until it is gone. */
-typedef struct Admission {
-        struct Admission *next;
+/* What main has of a subscriber, charged to its uid until it is gone. */
+typedef struct SubscriberEntry {
+        struct SubscriberEntry *next;
         uint64_t id;
         UidMemory *memory;
         size_t reserved; /* of it, for as long as the subscriber is there */
@@ -57,7 +57,7 @@ typedef struct Admission {
         bool is_ruled;       /* it came by the stream socket, and is not root's */
         bool is_ending;      /* its rules have gone */
         struct LedgerBase *base; /* of the cut at which it began; NULL: there was no room */
-} Admission;
+} SubscriberEntry;
 
 typedef struct SubscriberMemory {
         UidMemory *uids;
@@ -83,9 +83,9 @@ void subscriptions_free_memory(Subscriptions *s);
 int subscriptions_check_places(const Subscriptions *s, uid_t uid, Explanation *e);
 /*
  * The dispatcher wakes up, and sends, for each subscriber once in the latency that this requests; 0: it requests none, which costs
- * nothing more. Root is not limited. Charged until the admission ends. REFUSED_EXHAUSTED
+ * nothing more. Root is not limited. Charged until the subscriber is gone. REFUSED_EXHAUSTED
  */
-int subscriptions_charge_wakeups(const Subscriptions *s, Admission *a, nsec_t latency, Explanation *e);
+int subscriptions_charge_wakeups(const Subscriptions *s, SubscriberEntry *a, nsec_t latency, Explanation *e);
 /*
  * What a condition costs, for who pays for its subscription: readers ask all of them of each sample, and a reader that asks too much
  * keeps others waiting. What the dispatcher decides has a limit of its own, which is lower: there is one for all CPUs. Root is not

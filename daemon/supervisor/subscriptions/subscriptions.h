@@ -14,7 +14,7 @@ typedef struct Subscriptions {
         Subscription *first;
         Subscription *by_number[SUBSCRIPTIONS_MAX]; /* the same; NULL: the number is free */
         bool owes_snapshot;          /* some have ended since the last one */
-        Admission *admissions;       /* of every subscriber */
+        SubscriberEntry *subscribers; /* all of them */
         uint64_t last_subscriber_id;
         SubscriberMemory memory;
 } Subscriptions;
