@@ -10,7 +10,8 @@
  * All events of its scope have the same position, at which a batch ends too, so that a stream can begin and end there. With many events,
  * interrupts write records while the counts are read. Then only the events of those records are read again: a count is valid at
  * any later position, as long as no record of its event was read in between. So each pass has fewer events to read than the one
- * before.
+ * before. For the same reason the first passes, which read most, can be done in slices (reader/slice.c), and others run in between:
+ * what is written meanwhile is read again in the passes that follow, of which the last ones are in one piece.
  */
 #include "daemon/reader/cycle.h"
 
@@ -18,6 +19,7 @@
 
 #define TRIES 1000 /* between two interrupts or preemptions there is time for at least one system call */
 #define PASSES 32 /* each reads again what occurred during the one before */
+#define SLICED_PASSES 3 /* the first ones: behind them there is little left to read, or it occurs all the time */
 #define TRIES_REMOTE 8 /* each is an interrupt of the ring's CPU, and succeeds only if nothing occurs there meanwhile */
 
 static int reader_read_counts(const Reader *r, const SnapshotCpu *c, size_t first, size_t last, EventCut *cut) {
@@ -211,8 +213,9 @@ static bool cut_holds(const EventCut *cut, const EventCounters *counters) {
         return known == before || counted == known;
 }
 
-/* After a drain. Reads the counts that are not valid here; in the first pass all. Stores how many. */
-static int reader_cut_pass(Reader *r, const SnapshotCpu *c, const CutScope *scope, bool is_first, size_t *ret_n_read) {
+/* After a drain. Reads the counts that are not valid here; in the first pass all. Stores how many. Also READER_E_STARVED. */
+static int reader_cut_pass(Reader *r, const SnapshotCpu *c, const CutScope *scope, int pass, size_t *ret_n_read) {
+        const bool is_sliced = pass < SLICED_PASSES && !(r->command && r->command->is_resumed);
         EventStreams at = { .scope = scope };
 
         *ret_n_read = 0;
@@ -221,7 +224,7 @@ static int reader_cut_pass(Reader *r, const SnapshotCpu *c, const CutScope *scop
                 EventCut cut = { .is_consistent = false };
                 int error;
 
-                if (!is_first && cut_holds(&counters->cut, counters))
+                if (pass > 0 && cut_holds(&counters->cut, counters))
                         continue;
                 cut_take(&cut, counters);
                 error = reader_read_counts(r, c, at.first, at.last, &cut);
@@ -229,6 +232,8 @@ static int reader_cut_pass(Reader *r, const SnapshotCpu *c, const CutScope *scop
                         return error;
                 counters->cut = cut;
                 ++*ret_n_read;
+                if (is_sliced && (error = reader_end_slice(r)) != 0)
+                        return error;
         }
         return 0;
 }
@@ -259,11 +264,12 @@ static int reader_settle_cuts(Reader *r, const SnapshotCpu *c, const CutScope *s
 static int reader_cut_here(Reader *r, const SnapshotCpu *c, const CutScope *scope) {
         size_t n_read = 1;
 
+        reader_begin_slices(r);
         for (int i = 0; i < PASSES && n_read > 0; i++) {
                 int error = reader_drain(r);
 
                 if (error == 0)
-                        error = reader_cut_pass(r, c, scope, i == 0, &n_read);
+                        error = reader_cut_pass(r, c, scope, i, &n_read);
                 if (error != 0)
                         return error;
         }
@@ -274,9 +280,12 @@ static int reader_cut_here(Reader *r, const SnapshotCpu *c, const CutScope *scop
 static int reader_cut_remote(Reader *r, const SnapshotCpu *c, const CutScope *scope) {
         EventStreams at = { .scope = scope };
 
+        reader_begin_slices(r);
         while (next_streams(r, c, &at)) {
                 int error = reader_cut_event(r, c, at.first, at.last);
 
+                if (error == 0)
+                        error = reader_end_slice(r);
                 if (error != 0)
                         return error;
         }
@@ -293,5 +302,7 @@ int reader_cut(Reader *r, const CutScope *scope) {
 
         if (error == 0 && reader_guard(r) > 0) /* the thread may have been moved a moment ago */
                 error = reader_cut_remote(r, c, scope);
+        if (error == READER_E_STARVED && r->command)
+                r->command->is_resumed = true; /* others would write again in the pauses, and it might never end */
         return error != 0 ? error : reader_cut_ring(r);
 }

@@ -122,6 +122,12 @@ void reader_tell_times(Reader *r);
 void reader_keep_behind_clock(const Reader *r, Batch *b);
 /* reader/take.c: the stream of a sample that has this id, or has its own id at another place. NULL: none. */
 const SnapshotStream *reader_find_sample(const Reader *r, uint64_t id, const uint8_t *bytes, size_t length);
+/*
+ * reader/slice.c: the work of a command begins. Behind each of its system calls: if the slice is over, drains, and perhaps pauses
+ * before that; the next slice begins. READER_E_STARVED, negative.
+ */
+void reader_begin_slices(Reader *r);
+int reader_end_slice(Reader *r);
 /* reader/cut.c. scope: NULL for all events; the cuts of others stay what they were. */
 int reader_cut(Reader *r, const CutScope *scope);
 /*

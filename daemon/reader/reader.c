@@ -17,8 +17,6 @@
 
 #define MAILBOX_SIZE 64
 #define BACKUP_STARVED (250 * NSEC_PER_USEC)
-#define SWITCH_SLICE NSEC_PER_MSEC
-#define SWITCH_PAUSE (2 * NSEC_PER_MSEC)
 #define READER_NICE -19 /* without SCHED_FIFO: the programs that fill the ring are those that keep its reader from the CPU */
 
 int reader_init(Reader *r, size_t pool) {
@@ -49,6 +47,7 @@ int reader_init(Reader *r, size_t pool) {
         r->watermark = 0;
         r->comm_tid = UINT32_MAX;
         reader_set_default_pace(r);
+        r->slice_began = r->paused = 0;
         r->next_read = UINT64_MAX;
         r->read_pass = 0;
         r->not_notified = 0;
@@ -159,29 +158,16 @@ static void reader_end_cut(Reader *r, uint64_t number) {
                 r->cut = number;
 }
 
-/*
- * The kernel switches all children of each fd, however many there are: in between, what they and others have written meanwhile is
- * read, and where a client asks for it that is limited, others have the CPU, which a real-time thread would keep from main too.
- * READER_E_STARVED: it goes on where it was.
- */
+/* In two passes, as open_switch_all(), and in slices. READER_E_STARVED: it goes on where it was. */
 static int reader_switch(Reader *r, ReaderCommand *command) {
-        nsec_t drained = clock_now(CLOCK_MONOTONIC);
+        reader_begin_slices(r);
+        while (command->n_switched < 2 * command->n_fds && *command->ret_error == 0) {
+                int error;
 
-        /* in two passes, as open_switch_all() */
-        for (; command->n_switched < 2 * command->n_fds && *command->ret_error == 0; command->n_switched++) {
-                nsec_t now = clock_now(CLOCK_MONOTONIC);
-
-                if (now - drained >= SWITCH_SLICE) {
-                        int error;
-
-                        if (command->budget)
-                                (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){ .tv_nsec = SWITCH_PAUSE }, NULL);
-                        error = reader_drain(r);
-                        if (error != 0)
-                                return error;
-                        drained = clock_now(CLOCK_MONOTONIC);
-                }
-                *command->ret_error = open_switch(command->fds[command->n_switched % command->n_fds], command->on);
+                *command->ret_error = open_switch(command->fds[command->n_switched++ % command->n_fds], command->on);
+                error = reader_end_slice(r);
+                if (error != 0)
+                        return error;
         }
         return 0;
 }

@@ -61,6 +61,7 @@ typedef struct ReaderCommand {
         struct ReaderRing *ring; /* READER_RING: main's until acknowledged; its contents move */
         ReadBudget *budget; /* whose request makes it do this, a reference that moves to the reader; NULL: nobody's that is limited */
         size_t n_switched;  /* the reader's: of fds */
+        bool is_resumed;    /* the reader's: a cut that it had no batch for in the first attempt */
         int own_fds[];
 } ReaderCommand;
 
@@ -150,6 +151,7 @@ typedef struct Reader {
         _Atomic(uint64_t) acknowledged;
         atomic_bool is_abandoned;
         atomic_bool is_at_end; /* of the thread, not its backup: set with release order when it has nothing left to do */
+        Counter n_slices;    /* that its commands have had: main waits for who goes on; ordered with nothing */
         int command_error;   /* of the last command; main reads it after the acknowledgement */
         Heartbeat heartbeat;
         RingCounters counters;
@@ -197,6 +199,7 @@ typedef struct Reader {
         uint64_t read_pass; /* how often all events were looked at for counts that are due */
         nsec_t next_read;  /* ns: when counts are to be read next; UINT64_MAX: never */
         ReaderCommand *command;  /* a command that waits for a whole drain */
+        nsec_t slice_began, paused; /* CLOCK_MONOTONIC, while it is executed: this slice, and when others last had the CPU */
         bool holds;        /* until then, no space of the ring is given back to the kernel */
         Ring retiring;     /* the previous ring, while events still write to it; else null */
         uint64_t retiring_id; /* stream id of its carrier */

@@ -13,6 +13,7 @@
 #include "daemon/kernel/event/open.h"
 #include "daemon/kernel/host/hotplug.h"
 #include "tests/unit/played-sample.h"
+#include "tests/unit/played-threads.h"
 
 #define RING_MOST (1 << 20)
 #define WORDS_MOST 8
@@ -27,6 +28,8 @@ static struct {
 
         bool keeps_occurring, writes;
         uint64_t n_moments;
+        nsec_t takes;
+        unsigned n_at_once, most_at_once;
         bool is_offline[PLAYED_CPUS];
         struct {
                 int cpu; /* -1: lost */
@@ -94,6 +97,25 @@ static void pass_moment(void) {
                 return;
         played_occur(1);
         kernel.n_moments++;
+}
+
+void played_take(nsec_t time) {
+        kernel.takes = time;
+        kernel.n_at_once = kernel.most_at_once = 0;
+}
+
+void played_rest(void) {
+        kernel.n_at_once = 0;
+}
+
+unsigned played_most_at_once(void) {
+        return kernel.most_at_once;
+}
+
+static void take_time(void) {
+        played_let_pass(kernel.takes);
+        if (++kernel.n_at_once > kernel.most_at_once)
+                kernel.most_at_once = kernel.n_at_once;
 }
 
 static int play_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags) {
@@ -167,6 +189,7 @@ int __wrap_ioctl(int fd, unsigned long request, ...) {
         if (!p)
                 return __real_ioctl(fd, request, argument);
         pass_moment();
+        take_time();
         if (fails_now(PLAYED_IOCTL))
                 return -1;
         follow_ioctl(p, request, argument);
@@ -296,6 +319,7 @@ ssize_t __wrap_read(int fd, void *to, size_t size) {
 
         if (!p)
                 return __real_read(fd, to, size);
+        take_time();
         return fails_now(PLAYED_READ) ? -1 : read_counts(p, fd, to, size);
 }
 

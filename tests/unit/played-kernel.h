@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/base/clock.h"
+
 #define PLAYED_FDS_MAX 512
 
 typedef enum PlayedCall {
@@ -47,6 +49,13 @@ void played_write_samples(bool on);
 void played_lose(uint64_t n);
 /* The same, once before each ioctl(2) from now on, until false: how often that was. What is on all the time has that. */
 uint64_t played_keep_occurring(bool on);
+
+/* Each read(2) and ioctl(2) of a perf event takes so long from now on, on CLOCK_MONOTONIC, as of one with many children. */
+void played_take(nsec_t time);
+/* Who makes them lets others go on. */
+void played_rest(void);
+/* How many of them were made without a rest, at most, since played_take(). */
+unsigned played_most_at_once(void);
 
 #define PLAYED_CPU 4 /* of the first of two, which are online at the start */
 #define PLAYED_CPUS 2

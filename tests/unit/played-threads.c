@@ -6,7 +6,12 @@
 
 #include <cmocka.h>
 
+#include <assert.h>
+#include <errno.h>
 #include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <string.h>
 #include <time.h>
 
 #include "daemon/dispatcher/cycle.h"
@@ -18,9 +23,25 @@ static struct {
         bool is_stopped[PLAYED_CPUS];
         unsigned left[PLAYED_CPUS]; /* mails until it stops, with that one; 0: it does not */
         nsec_t ahead; /* of the host's clock */
+
+        Reader *running;        /* NULL: none does anything */
+        unsigned pauses[PLAYED_CPUS]; /* of a reader until it stops, with that one; 0: it does not */
+        unsigned n_stopped;
+        unsigned waits;         /* of main until the one that is in the middle goes on; 0: it does not */
+        Reader *in_the_middle;  /* NULL: none */
+        pthread_t thread;       /* of that one */
+        ThreadKind kind;
+        sem_t goes_on, is_over; /* for it; for the test's thread: it has stopped in the middle, or done what it was told */
+        void (*happens)(void *userdata);
+        void *userdata;
 } threads;
 
 void played_threads_start(Dispatcher *d) {
+        assert_null(threads.in_the_middle);
+        memset(threads.pauses, 0, sizeof(threads.pauses));
+        threads.happens = NULL;
+        threads.n_stopped = 0;
+        played_take(0);
         threads.dispatcher = d;
         for (size_t slot = 0; slot < PLAYED_CPUS; slot++)
                 threads.left[slot] = threads.is_stopped[slot] = 0;
@@ -63,13 +84,59 @@ int __wrap_reader_start(Reader *r, Snapshot *snapshot) {
         return 0;
 }
 
-void played_run_reader(Reader *r) {
+static void read_in(Reader *r) {
         bool is_starved;
+        int error;
 
-        played_enter_reader(true);
-        assert_int_equal(reader_read(r, &is_starved), 0);
-        assert_false(is_starved);
+        threads.running = r;
+        error = reader_read(r, &is_starved);
+        assert(error == 0 && !is_starved);
         atomic_store(&r->is_at_end, r->has_stopped);
+        threads.running = NULL;
+}
+
+static void *read_in_thread(void *userdata) {
+        thread_become(threads.kind);
+        read_in(userdata);
+        threads.in_the_middle = NULL;
+        (void)sem_post(&threads.is_over);
+        return NULL;
+}
+
+/* Until it has done what it was told, or has stopped in the middle. */
+static void wait_for_thread(void) {
+        while (sem_wait(&threads.is_over) < 0)
+                assert(errno == EINTR);
+        if (!threads.in_the_middle)
+                assert_int_equal(pthread_join(threads.thread, NULL), 0);
+}
+
+void played_run_reader(Reader *r) {
+        played_enter_reader(true);
+        played_rest();
+        if (threads.pauses[r->slot] > 0) {
+                assert_int_equal(sem_init(&threads.goes_on, 0, 0) + sem_init(&threads.is_over, 0, 0), 0);
+                threads.kind = thread_kind;
+                threads.in_the_middle = r;
+                assert_int_equal(pthread_create(&threads.thread, NULL, read_in_thread, r), 0);
+                wait_for_thread();
+        } else
+                read_in(r);
+        played_rest();
+        played_enter_reader(false);
+        if (!threads.in_the_middle)
+                (void)played_run_dispatcher();
+}
+
+/* The one that has stopped in the middle of it does what it was told last. */
+static void go_on(void) {
+        const uint32_t slot = threads.in_the_middle->slot;
+
+        threads.pauses[slot] = 0;
+        threads.is_stopped[slot] = false;
+        played_enter_reader(true);
+        (void)sem_post(&threads.goes_on);
+        wait_for_thread();
         played_enter_reader(false);
         (void)played_run_dispatcher();
 }
@@ -85,7 +152,10 @@ void __wrap_reader_post(Reader *r, ReaderCommand *mail) {
         if (threads.is_stopped[r->slot])
                 return;
         played_run_reader(r);
-        assert_int_equal(r->acknowledged, sequence);
+        if (threads.in_the_middle == r)
+                threads.is_stopped[r->slot] = true;
+        else
+                assert_int_equal(r->acknowledged, sequence);
 }
 
 bool __wrap_reader_join_within(Reader *r, nsec_t most);
@@ -100,11 +170,29 @@ void played_stop_reader(uint32_t slot, unsigned n) {
         threads.left[slot] = n;
 }
 
+void played_stop_in_pause(uint32_t slot, unsigned n, unsigned waits) {
+        threads.pauses[slot] = n;
+        threads.waits = waits;
+}
+
+unsigned played_n_stopped(void) {
+        return threads.n_stopped;
+}
+
+void played_set_happening(void (*happens)(void *userdata), void *userdata) {
+        threads.happens = happens;
+        threads.userdata = userdata;
+}
+
 bool played_has_stopped(uint32_t slot) {
         return threads.is_stopped[slot];
 }
 
 void played_continue_reader(Reader *r) {
+        if (threads.in_the_middle == r) {
+                go_on();
+                return;
+        }
         threads.left[r->slot] = threads.is_stopped[r->slot] = 0;
         played_run_reader(r);
 }
@@ -125,11 +213,58 @@ void played_let_pass(nsec_t time) {
         threads.ahead += time;
 }
 
+static void happen(void) {
+        if (threads.happens)
+                threads.happens(threads.userdata);
+}
+
+/* A reader's pause. */
+int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *until, struct timespec *rest);
+int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *until, struct timespec *rest) {
+        Reader *r = threads.running;
+        nsec_t now = clock_now(clock), end = timespec_nsec(*until);
+
+        assert(r && flags == TIMER_ABSTIME && clock == CLOCK_MONOTONIC);
+        threads.ahead += end > now ? end - now : 0;
+        played_rest();
+        happen();
+        if (threads.pauses[r->slot] == 0 || --threads.pauses[r->slot] > 0)
+                return 0;
+        threads.running = NULL;
+        threads.n_stopped++;
+        (void)sem_post(&threads.is_over);
+        while (sem_wait(&threads.goes_on) < 0)
+                assert(errno == EINTR);
+        threads.running = r;
+        return 0;
+}
+
+/* While one has stopped in the middle. */
+static void wait_for_reader(void) {
+        happen();
+        if (threads.waits > 0 && --threads.waits == 0)
+                go_on();
+}
+
+/* Of main: others have their turn. */
+int __real_sd_event_run(sd_event *e, uint64_t usec);
+int __wrap_sd_event_run(sd_event *e, uint64_t usec);
+int __wrap_sd_event_run(sd_event *e, uint64_t usec) {
+        if (thread_kind == THREAD_MAIN)
+                played_rest();
+        return __real_sd_event_run(e, usec);
+}
+
 /* Whoever waits for nothing that can come has waited for as long as it may. */
 int __real_poll(struct pollfd *fds, nfds_t n, int timeout);
 int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout);
 int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout) {
-        int r = __real_poll(fds, n, 0);
+        int r;
+
+        played_rest();
+        if (threads.in_the_middle && !threads.running)
+                wait_for_reader();
+        r = __real_poll(fds, n, 0);
 
         if (r == 0 && timeout > 0)
                 threads.ahead += (nsec_t)timeout * NSEC_PER_MSEC;

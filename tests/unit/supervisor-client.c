@@ -44,9 +44,13 @@ void rig_connect(Rig *rig, RigClient *c, bool may_change) {
         rig_turn(rig);
 }
 
-void rig_hang_up(RigClient *c) {
+void rig_close(RigClient *c) {
         close(c->fd);
         frame_reader_deinit(&c->in);
+}
+
+void rig_hang_up(RigClient *c) {
+        rig_close(c);
         rig_turn(c->rig);
 }
 

@@ -16,6 +16,8 @@ void rig_turn(Rig *rig);
 /* Where events may be changed, or else the stream socket. */
 void rig_connect(Rig *rig, RigClient *c, bool may_change);
 void rig_hang_up(RigClient *c);
+/* The same in the middle of what main does. */
+void rig_close(RigClient *c);
 /* Without an answer yet; the id is given here. */
 void rig_send(RigClient *c, Perfd__V1__Request *request);
 /* What comes next, for free_unpacked(); NULL: nothing. */

@@ -34,17 +34,23 @@ static void add_closed(EventCounters *c, const ReadCount *read, bool is_sampling
         c->closed_standby_expected += expected;
 }
 
-/* What closed fds have counted stays in the ledger. They are disabled: nothing of this moves any more. */
+/*
+ * What closed fds have counted stays in the ledger. They are disabled: nothing of this moves any more, and others are served
+ * between two reads, each of which is of all children.
+ */
 int registration_keep_counts(const Events *s, Registration *r, const PerfFdSet *o, bool is_standby) {
         for (size_t i = 0; i < o->n; i++) {
                 const PerfFd *stream = &o->fds[i];
                 EventCounters *c = &r->event->counters[stream->slot];
                 ReadCount *kept = &r->event->closed_reads[stream->slot * r->event->n_members + stream->member];
                 ReadCount read;
-                int error = open_read_patiently(stream->fd, stream->read_format, &read);
+                int error = open_read_patiently(stream->fd, stream->read_format, &read), served;
 
                 if (error < 0)
                         return error_trace_of(error, "event %s, CPU slot %u", r->event->spec.name, stream->slot);
+                served = operations_serve_sometimes(s->operations);
+                if (served < 0)
+                        return served;
                 if (error == OPEN_E_APART) { /* what it counted is lost with it */
                         c->is_inexact = true;
                         continue;

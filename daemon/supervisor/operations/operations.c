@@ -301,6 +301,7 @@ static int serve(Operations *o, uint64_t usec) {
         if (r >= 0)
                 r = answer_glances(o);
         o->is_serving = false;
+        o->served_at = clock_now(CLOCK_MONOTONIC);
         o->served += clock_now(CLOCK_THREAD_CPUTIME_ID) - began;
         (void)log_charge(charged);
         return r < 0 ? r : 0;
@@ -335,7 +336,7 @@ static int run_one(Operations *o, int kind, Operation *next, Connection **ret_se
         o->n_planned = 0;
         o->worked = 0;
         o->is_overdue = false;
-        o->resumed = clock_now(CLOCK_MONOTONIC);
+        o->resumed = o->served_at = clock_now(CLOCK_MONOTONIC);
         return kind >= 0 ? make_change(o, (ChangeKind)kind) : run_request(o, next, ret_served);
 }
 
@@ -415,6 +416,12 @@ int operations_serve(Operations *o) {
         r = serve(o, 0);
         o->is_in_step = false;
         return r;
+}
+
+int operations_serve_sometimes(Operations *o) {
+        if (!operations_may_serve(o) || clock_now(CLOCK_MONOTONIC) - o->served_at < TURN_NSEC)
+                return 0;
+        return operations_serve(o);
 }
 
 bool operations_may_look(Operations *o, const Connection *c) {

@@ -64,6 +64,7 @@ typedef struct Operations {
         bool has_looked;     /* the request that ran last only looked: changes have the next turn */
         bool is_final;       /* what runs has begun something that cannot be undone */
         bool is_pinned;      /* the trial that runs is not to be suspended */
+        nsec_t served_at;    /* CLOCK_MONOTONIC: when others last were, or what runs began */
         nsec_t resumed;      /* when what runs began, or went on behind another one */
         nsec_t worked;       /* of the trial that runs, until then */
         bool is_overdue;     /* it has worked for TRIAL_NSEC, and others wait to try something: it is cancelled */
@@ -121,6 +122,8 @@ int operations_wait(Operations *o, uint64_t usec, Explanation *e);
  */
 bool operations_may_serve(const Operations *o);
 int operations_serve(Operations *o);
+/* The same where it may be, if what runs has had main for itself for a while. */
+int operations_serve_sometimes(Operations *o);
 /*
  * In the middle of an operation a look is answered at once, and of clients of the stream socket as many as its turn has room for:
  * one of them may have sent several, and one of root's is not to wait for all.

@@ -32,6 +32,23 @@ static bool all_acknowledged(const Readers *s) {
         return true;
 }
 
+/* One that is awaited has done a part of what it was asked since the last look. */
+static bool look_who_moves(Readers *s) {
+        bool any = false;
+
+        for (uint32_t slot = 0; slot < s->n_cpus; slot++) {
+                Answering *a = &s->answering.readers[slot];
+                uint64_t n = counter_get(&s->by_slot[slot].n_slices);
+
+                if (n == a->n_slices || !is_awaited(s, slot))
+                        continue;
+                a->n_slices = n;
+                a->moved = clock_now(CLOCK_MONOTONIC);
+                any = true;
+        }
+        return any;
+}
+
 /* 1: one has answered. 0: a slice is over. Negative: what serving others has said. */
 static int wait_once(Readers *s, Patience *p) {
         int r = readers_wait_slice(s, p, s->acknowledge_fd);
@@ -54,6 +71,8 @@ static int readers_wait_for_readers(Readers *s) {
                 r = wait_once(s, &p);
                 if (r < 0)
                         result = r;
+                if (look_who_moves(s)) /* patience ends with who does nothing, not with who has much to do */
+                        p.spent = 0;
                 for (uint32_t slot = 0; r <= 0 && patience_is_over(s, &p, PATIENCE) && slot < s->n_cpus; slot++)
                         if (is_awaited(s, slot))
                                 readers_set_stalled(s, slot);
@@ -172,11 +191,16 @@ int readers_cut(Readers *s, CutScope *scope) {
 
 /* Those that had not answered a look before this one, which has given them their moment too. */
 static void find_stalled(Readers *s) {
-        nsec_t now = clock_now(CLOCK_MONOTONIC);
+        nsec_t now;
 
-        for (uint32_t slot = 0; slot < s->n_cpus; slot++)
-                if (is_awaited(s, slot) && now - s->answering.readers[slot].sent >= PATIENCE)
+        (void)look_who_moves(s);
+        now = clock_now(CLOCK_MONOTONIC);
+        for (uint32_t slot = 0; slot < s->n_cpus; slot++) {
+                const Answering *a = &s->answering.readers[slot];
+
+                if (is_awaited(s, slot) && now - (a->moved > a->sent ? a->moved : a->sent) >= PATIENCE)
                         readers_set_stalled(s, slot);
+        }
 }
 
 int readers_cut_at_once(Readers *s, CutScope *scope) {

@@ -33,6 +33,8 @@ typedef struct Answering {
         uint64_t sequence;    /* of the last command that it was sent */
         ReaderCommandKind kind;    /* of that */
         nsec_t sent;          /* CLOCK_MONOTONIC: then */
+        uint64_t n_slices;    /* of its commands, at the last look */
+        nsec_t moved;         /* CLOCK_MONOTONIC: when there were more than at the look before */
         nsec_t stalled_since; /* the same; 0: it answers */
         unsigned n_missed;    /* changes that it was not told of */
         Snapshot *snapshot;   /* the last one that it was sent */

@@ -13,7 +13,7 @@
 #include "daemon/dispatcher/ask.h"
 #include "daemon/supervisor/notify/notifier.h"
 
-#define ALONE_MSEC 50 /* nearly all waits are over by then, and nobody comes between */
+#define ALONE_MSEC 25 /* nearly all waits are over by then, and nobody comes between */
 #define SLICE_MSEC 100
 #define SLICE_MOST (2 * SLICE_MSEC * NSEC_PER_MSEC) /* more of it main has not run */
 #define STOP_MOST NSEC_PER_SEC /* when perfd is to stop */
