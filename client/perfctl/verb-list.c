@@ -99,6 +99,21 @@ static void put_event(Table *t, const perfd_event_row *e) {
         free(text);
 }
 
+static void put_counts(Table *t, const perfd_event_row *e) {
+        if (e->limited) {
+                table_put(t, "-");
+                table_put(t, "-");
+                put_word(t, "");
+                return;
+        }
+        table_put_number(t, e->delivered);
+        table_put_number(t, e->lost);
+        if (e->n_losses > 0)
+                ledger_put_counts(t, e->losses, e->n_losses);
+        else
+                put_word(t, "");
+}
+
 static void print_table(Perfctl *p, const perfd_result *result) {
         const char *unwritten = NULL;
         const perfd_event_row *e;
@@ -120,12 +135,7 @@ static void print_table(Perfctl *p, const perfd_result *result) {
                 put_word(&t, callchain_name(e->spec->callchain));
                 table_put(&t, e->configured ? "config" : e->persistent ? "persistent" : "client");
                 table_put_number(&t, e->n_fds);
-                table_put_number(&t, e->delivered);
-                table_put_number(&t, e->lost);
-                if (e->n_losses > 0)
-                        ledger_put_counts(&t, e->losses, e->n_losses);
-                else
-                        put_word(&t, "");
+                put_counts(&t, e);
                 unwritten = unwritten ? unwritten : ledger_explain_unwritten(e->losses, e->n_losses);
                 put_word(&t, e->spec->filter);
                 put_word(&t, *e->pending ? e->pending : *e->absent ? e->absent : e->place);
@@ -194,6 +204,7 @@ static void print_json(Perfctl *p, const perfd_event_row *e) {
         JSON_NUMBER(&j, "targets", e->n_targets);
         JSON_NUMBER(&j, "ended", e->n_ended);
         JSON_NUMBER(&j, "fds", e->n_fds);
+        JSON_BOOL(&j, "limited", e->limited);
         JSON_NUMBER(&j, "delivered", e->delivered);
         JSON_NUMBER(&j, "lost", e->lost);
         ledger_put_counts_json(&j, "losses", e->losses, e->n_losses);

@@ -75,6 +75,7 @@ typedef struct perfd_event_row {
         uint64_t n_postponed; /* multiples of spec->interval, of each CPU, at which its counts were not read in time */
         uint64_t n_ended;     /* of n_targets, tasks that have ended: their counts stay in the event's */
         bool temporary;       /* it ends with the last of the connections that hold it: perfd_add_temporary() */
+        bool limited;         /* the caller may not see all of its samples: delivered, lost, losses and n_postponed are not told, and 0 */
 } perfd_event_row;
 
 /* An event that could be added. */

@@ -137,6 +137,7 @@ static int add_events(perfd_result *result, const Perfd__V1__ListReply *m) {
                         .n_postponed = e->n_postponed,
                         .persistent = e->persistent,
                         .temporary = e->while_connected,
+                        .limited = e->limited,
                         .pending = e->pending,
                         .absent = e->absent,
                         .n_fields = e->n_fields,

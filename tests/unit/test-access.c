@@ -130,6 +130,57 @@ static void test_status(void **state) {
         rig_stop(&rig);
 }
 
+static Perfd__V1__ServerMessage *list_as(Rig *rig, uint32_t uid, const char *name) {
+        Perfd__V1__ListRequest q = PERFD__V1__LIST_REQUEST__INIT;
+        Perfd__V1__ServerMessage *m;
+        RigClient c;
+
+        connect_as(rig, &c, uid);
+        q.glob = (char *)name;
+        m = rig_ask(&c, BODY(LIST), &q);
+        rig_hang_up(&c);
+        assert_int_equal(m->response->body_case, PERFD__V1__RESPONSE__BODY_LIST);
+        assert_int_equal(m->response->list->n_events, 1);
+        return m;
+}
+
+static void check_counts(Rig *rig, uint32_t uid, const char *name, uint64_t n) {
+        Perfd__V1__ServerMessage *m = list_as(rig, uid, name);
+        const Perfd__V1__EventState *e = m->response->list->events[0];
+
+        assert_true(e->id > 0 && e->enabled);
+        assert_int_equal(e->limited, n == 0);
+        assert_int_equal(e->delivered, n);
+        assert_int_equal(e->lost, 0);
+        assert_int_equal(e->n_losses, 0);
+        perfd__v1__server_message__free_unpacked(m, NULL);
+}
+
+/* How often an event occurred is told to who may see all of it. */
+static void test_counts(void **state) {
+        static const char rules[] =
+                EVENTS "access:\n  rules:\n"
+                "    - users: [1000]\n      subscribe: ['irq:*']\n      where: 'sample.cpu == 4'\n"
+                "    - users: [1001]\n      emit: ['irq:*']\n"
+                "    - users: [1002]\n      subscribe: ['irq:*']\n"
+                "    - users: [1003]\n      status: true\n      subscribe: ['irq:*']\n      where: 'sample.cpu == 4'\n";
+        RigStream root;
+        Rig rig;
+
+        begin(&rig);
+        assert_int_equal(reload(&rig, rules), 0);
+        assert_int_equal(subscribe_as(&rig, &root, 0, "irq:*"), PERFD__V1__STATUS__STATUS_OK);
+        played_occur(3);
+        check_counts(&rig, 0, "irq:*", UINT64_C(3) * RIG_CPUS);
+        check_counts(&rig, 1000, "irq:*", 0);
+        check_counts(&rig, 1001, "irq:*", 0);
+        check_counts(&rig, 1002, "irq:*", UINT64_C(3) * RIG_CPUS);
+        check_counts(&rig, 1003, "irq:*", UINT64_C(3) * RIG_CPUS);
+        rig_end(&root);
+        rig_leave(&root);
+        rig_stop(&rig);
+}
+
 /* Counts alone, and processes of its own, for as long as it is connected. */
 static void test_add(void **state) {
         static const char elsewhere[] = EVENTS RULES("'irq:*'");
@@ -255,6 +306,7 @@ int main(void) {
                 cmocka_unit_test(test_subscribe),
                 cmocka_unit_test(test_rules_change),
                 cmocka_unit_test(test_status),
+                cmocka_unit_test(test_counts),
                 cmocka_unit_test(test_add),
                 cmocka_unit_test(test_emit),
         };

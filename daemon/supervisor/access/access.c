@@ -87,6 +87,10 @@ bool access_has_raw(const Access *a) {
         return !a->limit || a->limit->raw;
 }
 
+bool access_has_counts(const Access *a, const char *name) {
+        return access_has_status(a) || (access_has_samples(a, name) && !(a->rule && a->rule->where));
+}
+
 bool access_may_add(const Access *a) {
         return !a->limit && a->rule && (a->rule->stat || a->rule->own_processes);
 }

@@ -102,8 +102,23 @@ static int cut_listed(const Requests *s, const Registration *const *listed, size
         return readers_cut_at_once(s->readers, scope);
 }
 
+/* How often it occurred, for who may know. */
+static int add_counts(const RequestContext *a, const Registration *g, Perfd__V1__EventState *m) {
+        const Event *event = g->event;
+        EventCut t;
+
+        m->limited = !access_has_counts(&a->access, event->spec.name) && !own_is_of(&event->spec, a->access.uid);
+        if (m->limited)
+                return 0;
+        t = ledger_event_totals(a->requests->ledger, g);
+        m->delivered = t.delivered;
+        for (int i = 0; i < _LOSS_EVENT_MAX; i++)
+                m->lost += t.lost[i];
+        m->n_postponed = count_postponed(event);
+        return ledger_some_losses_new(t.lost, &m->losses, &m->n_losses);
+}
+
 static int state_message(const RequestContext *a, TaskLives *lives, const Registration *g, Perfd__V1__EventState *m) {
-        const EventCut t = ledger_event_totals(a->requests->ledger, g);
         int r;
 
         m->id = g->event->id;
@@ -111,13 +126,9 @@ static int state_message(const RequestContext *a, TaskLives *lives, const Regist
         m->configured = g->event->spec.configured;
         m->persistent = g->is_persistent;
         m->n_fds = (uint32_t)g->opened.n;
-        m->delivered = t.delivered;
-        for (int i = 0; i < _LOSS_EVENT_MAX; i++)
-                m->lost += t.lost[i];
-        r = ledger_some_losses_new(t.lost, &m->losses, &m->n_losses);
+        r = add_counts(a, g, m);
         if (r < 0)
                 return r;
-        m->n_postponed = count_postponed(g->event);
         m->fallen_back = g->fallen_back;
         m->n_targets = task_lives_count(lives, g, &m->n_ended);
         if (g->probe && may_see_place(a, g->probe) && (r = string_set(&m->place, probe_text(g->probe))) < 0)
