@@ -3,10 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 
 #include "client/perfctl/event-options.h"
-#include "client/perfctl/fetch-args.h"
 #include "client/perfctl/number.h"
 #include "client/perfctl/rate.h"
 #include "client/perfctl/quantity.h"
@@ -70,11 +68,12 @@ static int parse_rate(const Perfctl *p, size_t place, perfd_event_spec *s) {
         return r;
 }
 
-/* What the event at this place has for itself, but for its fetch args. */
+/* What the event at this place has for itself. */
 static int parse_each(const Perfctl *p, size_t place, perfd_event_spec *s) {
         int r = parse_rate(p, place, s);
 
         s->filter = event_option_get(p, "filter", place);
+        s->args = event_option_get(p, "args", place);
         return r == 0 ? parse_callchain(p, place, &s->callchain) : r;
 }
 
@@ -94,60 +93,30 @@ int spec_options_parse(const Perfctl *p, perfd_event_spec *s) {
         return r == 0 ? target_parse(p, s) : r;
 }
 
-static int fail_args(const Perfctl *p, FetchArgsRefusal why, const char *event, const char *machine) {
-        static const char *const words[] = {
-                [FETCH_ARGS_ZERO] = "arguments are counted from 1, as $arg1",
-                [FETCH_ARGS_RETURN] = "a function that returns has its arguments no more: fetch them by a second event at its "
-                                      "beginning, of the kind uprobe; what it returns is $retval",
-                [FETCH_ARGS_INSIDE] = "$arg1 and its like are where they were only at the beginning of the function: leave out the "
-                                      "offset, or name a register, such as %di",
-        };
-
-        if (why == FETCH_ARGS_MACHINE)
-                return perfctl_fail(p, PERFCTL_USAGE,
-                                    "--args of %s: how functions are called is not known for %s, only for x86_64 and "
-                                    "aarch64: name registers",
-                                    event, machine);
-        return perfctl_fail(p, PERFCTL_USAGE, "--args of %s: %s", event, words[why]);
-}
-
-/* What each event fetches: its own text, because user and kernel, entry and return differ. */
-static int set_args(const Perfctl *p, const char *args, perfd_event_spec *s) {
-        struct utsname u = { .machine = "" };
-        FetchArgsRefusal why;
-        size_t position = 0;
-        char *text = NULL;
-        int r;
-
-        if (!args)
-                return 0;
-        (void)uname(&u); /* what is not known is refused where it is needed */
-        why = fetch_args_translate(args, s->event, u.machine, &text, &position);
-        s->args = text;
-        if (why == FETCH_ARGS_OK)
-                return 0;
-        r = fail_args(p, why, s->event, u.machine);
-        report_position(args, position);
-        return r;
-}
-
-static bool has_one_filter(const perfd_event_spec *s, size_t n) {
+static const char *filter_of_all(const perfd_event_spec *s, size_t n) {
         for (size_t i = 1; i < n; i++)
                 if (s[i].filter != s->filter)
-                        return false;
-        return true;
+                        return NULL;
+        return s->filter;
+}
+
+static const char *args_of_all(const perfd_event_spec *s, size_t n) {
+        for (size_t i = 1; i < n; i++)
+                if (s[i].args != s->args)
+                        return NULL;
+        return s->args;
 }
 
 /* What the position of an error counts in; of several events that is known only if they share it. */
 const char *specs_mistaken_text(const perfd_event_spec *s, size_t n, const char *reason) {
         if (strcmp(reason, "bad-filter") == 0)
-                return has_one_filter(s, n) ? s->filter : NULL;
+                return filter_of_all(s, n);
         if (strcmp(reason, "bad-target") == 0)
                 return s->cpus;
+        if (strcmp(reason, "bad-args") == 0)
+                return args_of_all(s, n);
         if (n > 1 || strcmp(reason, "bad-attr") == 0)
                 return NULL;
-        if (strcmp(reason, "bad-args") == 0)
-                return s->args;
         return strcmp(reason, "bad-name") == 0 ? s->name : s->event;
 }
 
@@ -169,20 +138,11 @@ int specs_new(const Perfctl *p, const EventWords *words, const perfd_event_spec 
                 specs[i] = *each;
                 specs[i].event = words->names[i];
         }
-        for (size_t i = 0; i < words->n && r == 0; i++) {
+        for (size_t i = 0; i < words->n && r == 0; i++)
                 r = parse_each(p, words->places[i], &specs[i]);
-                if (r == 0)
-                        r = set_args(p, event_option_get(p, "args", words->places[i]), &specs[i]);
-        }
         if (r != 0)
-                specs_free(specs, words->n);
+                free(specs);
         else
                 *ret = specs;
         return r;
-}
-
-void specs_free(perfd_event_spec *specs, size_t n) {
-        for (size_t i = 0; i < n; i++)
-                free((void *)specs[i].args);
-        free(specs);
 }

@@ -26,11 +26,7 @@ bool spec_options_given(const Perfctl *p);
 int spec_options_parse(const Perfctl *p, perfd_event_spec *spec);
 /* "NAME=VALUE", "NAME:TYPE": here it is known which option was meant. */
 int spec_options_check_pairs(const Perfctl *p, const char *option, char separator);
-/*
- * A spec for each word, like `each`, with what this event has for itself; its fetch args are its own in any case, because those of
- * user and kernel, entry and return differ. As before.
- */
+/* A spec for each word, like `each`, with what this event has for itself: free(3). As before. */
 int specs_new(const Perfctl *p, const EventWords *words, const perfd_event_spec *each, perfd_event_spec **ret);
-void specs_free(perfd_event_spec *specs, size_t n);
 /* What the position of an error counts in, for perfctl_fail_client(); of several events that is known only if they share it. */
 const char *specs_mistaken_text(const perfd_event_spec *specs, size_t n, const char *reason);

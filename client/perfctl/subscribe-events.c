@@ -231,7 +231,7 @@ static int add_each(Perfctl *p, const EventWords *words, const perfd_event_spec 
                 return r;
         r = add_specs(p, specs, words->n, list, to, ret_exists);
         added_names_free(specs, words->n);
-        specs_free(specs, words->n);
+        free(specs);
         return r;
 }
 

@@ -61,7 +61,7 @@ static int add_words(Perfctl *p, EventWords *words, const perfd_event_spec *s) {
         if (r != 0)
                 return r;
         r = add_specs(p, words, specs);
-        specs_free(specs, words->n);
+        free(specs);
         return r;
 }
 

@@ -11,7 +11,7 @@ from host import breakpoints_fire
 from perfd import Daemon, Subscriber, Workload, add, check, equal, pb, refused, wait_until
 from test_errors import state, unchanged
 from test_promises import lost, rows_of
-from test_sources import CPUS, FIRE, GETPPID, SLOW, Fire, call_args, definitions, samples, total
+from test_sources import CPUS, FIRE, GETPPID, SLOW, Fire, definitions, samples, total
 from test_tasks import cgroup_root, remove
 
 N = 1000
@@ -390,7 +390,7 @@ groups:
     target: process
     events:
       - {{ event: "uprobe:{FIRE}:fire_call", name: call }}
-      - {{ event: "uprobe:{FIRE}:fire_call", name: args, args: "{call_args()}", filter: number < 5 }}
+      - {{ event: "uprobe:{FIRE}:fire_call", name: args, args: "number=$arg1:s64 text=+0($arg2):string", filter: number < 5 }}
       - {{ event: "uretprobe:{FIRE}:fire_call", name: return, args: "value=$retval:s64" }}
       - {{ event: "usdt:{FIRE}:fire:hit", name: hit }}
       - {{ event: "mem:{fire.watched:#x}/8:w", name: watched }}

@@ -1,12 +1,6 @@
 /* Options of events on perfctl's command line: which of several events each of them is for. */
 #include "tests/unit/perfctl-rig.h"
 
-#ifdef __aarch64__
-#define FIRST_ARGUMENT "%x0"
-#else
-#define FIRST_ARGUMENT "%di"
-#endif
-
 typedef struct Wanted {
         const char *event, *filter, *args;
         uint64_t period, frequency;
@@ -61,7 +55,7 @@ static void test_each(void **state) {
         CHECK_ADDED(WORDS("add", "a:b", "--filter", "x", "-e", "c:d", "--filter", "y", "e:f", "--filter=z"), { "a:b", "x" },
                     { "e:f", "z" }, { "c:d", "y" }); /* arguments are added before what -e names */
         CHECK_ADDED(WORDS("add", "kprobe:a,b", "--args", "$arg1", "uprobe:/c:d", "--args", "x=%di", "--filter", "y"),
-                    { "kprobe:a", "y", FIRST_ARGUMENT }, { "kprobe:b", "y", FIRST_ARGUMENT }, { "uprobe:/c:d", "y", "x=%di" });
+                    { "kprobe:a", "y", "$arg1" }, { "kprobe:b", "y", "$arg1" }, { "uprobe:/c:d", "y", "x=%di" });
         /* what excludes each other is of one kind */
         CHECK_ADDED(WORDS("add", "a:b", "-c7", "c:d", "-F99", "e:f"), { "a:b", .period = 7 }, { "c:d", .frequency = 99 }, { "e:f" });
         CHECK_ADDED(WORDS("add", "a:b", "-g", "c:d", "--callchain", "user"), { "a:b", .callchain = 3 }, { "c:d", .callchain = 2 });

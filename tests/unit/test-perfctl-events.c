@@ -5,7 +5,6 @@
 #include <sys/utsname.h>
 
 #include "client/perfctl/event-words.h"
-#include "client/perfctl/fetch-args.h"
 #include "client/perfctl/library.h"
 #include "tests/unit/perfctl-rig.h"
 #include "tests/unit/played-stream.h"
@@ -197,46 +196,6 @@ static void test_library_cache(void **state) {
         }
 }
 
-/* ---- fetch args -------------------------------------------------------------------------------------------------- */
-
-static void check_args(const char *event, const char *machine, const char *args, const char *expected) {
-        char *text = NULL;
-        size_t position = 99;
-
-        assert_int_equal(fetch_args_translate(args, event, machine, &text, &position), FETCH_ARGS_OK);
-        assert_string_equal(text, expected);
-        free(text);
-}
-
-static void check_args_refused(const char *event, const char *machine, const char *args, FetchArgsRefusal why, size_t at) {
-        char *text = NULL;
-        size_t position = 99;
-
-        assert_int_equal(fetch_args_translate(args, event, machine, &text, &position), why);
-        assert_int_equal(position, at);
-        assert_null(text);
-}
-
-static void test_fetch_args(void **state) {
-        const char *x86 = "x86_64", *arm = "aarch64", *user = "uprobe:/bin/x:f", *kernel = "kprobe:f";
-
-        check_args(user, x86, "a=$arg1 b=+0($arg2):string c=$arg3:x64 $arg4 $arg5 $arg6",
-                   "a=%di b=+0(%si):string c=%dx:x64 %cx %r8 %r9");
-        check_args(kernel, x86, "$arg7 +8($arg10)", "$stack1 +8($stack4)");
-        check_args(kernel, arm, "$arg1 $arg8 $arg9 $arg10", "%x0 %x7 $stack0 $stack1");
-        check_args(user, "riscv64", "a=%a0 b=$retval", "a=%a0 b=$retval");
-        check_args(user, x86, "$argument $arg* $arg", "$argument $arg* $arg");
-        check_args("kprobe:f+0", x86, "$arg1", "%di");
-        check_args("uprobe:/a+4/x:f", x86, "$arg1", "%di");
-        check_args("kretprobe:f", x86, "$arg1 $retval", "$arg1 $retval"); /* Linux 6.9 */
-        check_args("uretprobe:/bin/x:f", x86, "r=$retval:s32", "r=$retval:s32");
-        check_args("usdt:/bin/x:p:n", x86, "$arg1", "$arg1");
-        check_args_refused(user, "riscv64", "a=$arg1", FETCH_ARGS_MACHINE, 2);
-        check_args_refused(user, x86, "a=$arg1 b=$arg0", FETCH_ARGS_ZERO, 10);
-        check_args_refused("uretprobe:/bin/x:f", x86, "a=$retval b=$arg1", FETCH_ARGS_RETURN, 12);
-        check_args_refused("kprobe:f+0x10", x86, "$arg1", FETCH_ARGS_INSIDE, 0);
-}
-
 /* ---- what the daemon is asked for -------------------------------------------------------------------------------- */
 
 static void play_offered(Ran *r, uint64_t id, const char *const *names) {
@@ -291,8 +250,8 @@ static void test_add_several(void **state) {
         run_end(&r);
         assert_ran(&r, PERFCTL_OK, "", "");
 
-        /* the arguments of each, in its own way */
-        run_start(&r, WORDS("add", "kretprobe:f", "usdt:/a:b:c", "--args", "a=$arg1"));
+        /* perfd knows how functions are called on its machine, which can be another one */
+        run_start(&r, WORDS("add", "uretprobe:/a:f", "kprobe:f+4", "--args", "a=$arg1"));
         run_greet(&r);
         request = play_request(r.daemon);
         assert_string_equal(request->add->events[0]->args, "a=$arg1");
@@ -467,12 +426,6 @@ static void test_mistakes(void **state) {
                 { { "add", "uprobe:libnothing:f" },
                   "perfctl: add: uprobe:libnothing:f: 'libnothing' is neither a library that ld.so would find nor a program in $PATH: "
                   "name the file by its path\n" },
-                { { "add", "uretprobe:/a:f", "--args", "x=$arg1" },
-                  "perfctl: add: --args of uretprobe:/a:f: a function that returns has its arguments no more: fetch them by a second "
-                  "event at its beginning, of the kind uprobe; what it returns is $retval\n  x=$arg1\n    ^\n" },
-                { { "add", "kprobe:f+4", "--args", "$arg1" },
-                  "perfctl: add: --args of kprobe:f+4: $arg1 and its like are where they were only at the beginning of the function: "
-                  "leave out the offset, or name a register, such as %di\n  $arg1\n  ^\n" },
         };
 
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -490,7 +443,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_lists), cmocka_unit_test(test_other_spellings),
                 cmocka_unit_test(test_libraries), cmocka_unit_test(test_library_cache),
-                cmocka_unit_test(test_fetch_args), cmocka_unit_test(test_add_several),
+                cmocka_unit_test(test_add_several),
                 cmocka_unit_test(test_add_by_bare_name), cmocka_unit_test(test_watch_names),
                 cmocka_unit_test(test_watch_name_race), cmocka_unit_test(test_mistakes),
         };

@@ -13,7 +13,6 @@
 #include "daemon/base/cleanup.h"
 #include "daemon/kernel/symbol/kernel-symbols.h"
 #include "daemon/kernel/probe/dynamic.h"
-#include "daemon/kernel/probe/static-args.h"
 #include "daemon/kernel/probe/names.h"
 #include "daemon/kernel/probe/place.h"
 
@@ -189,45 +188,6 @@ static void test_args(void **state) {
         assert_false(probe_path_is_plain("/tmp/a#b"));
         assert_false(probe_path_is_plain("/tmp/\xc3\xa0")); /* its second byte is a blank to the kernel */
         assert_true(probe_path_is_plain("/tmp/\xc3\xa4"));
-}
-
-static void check_static_args(const char *own, const char *text, const char *expected) {
-        _cleanup_(probe_args_deinit) ProbeArgs a = PROBE_ARGS_NULL, to = PROBE_ARGS_NULL;
-
-        assert_int_equal(probe_args_parse(text, &a, NULL), 0);
-        assert_int_equal(probe_static_args(own, &a, &to, NULL), 0);
-        assert_string_equal(to.text, expected);
-}
-
-/* Each $argN is where this site has it, and mistakes are where the user made them. */
-static void test_static_args(void **state) {
-        static const char own[] = "arg1=%di:s32 arg2=+8(%sp):u64 arg4=\\5:u8 arg12=%bx:u64";
-        static const struct {
-                const char *own, *text;
-                unsigned position;
-        } wrong[] = { { own, " a=$arg1  b=+0($arg3):string", 16 }, { own, "$arg0", 1 }, { own, "$arg123", 1 }, { NULL, "x=$arg1", 3 } };
-        _cleanup_(probe_args_deinit) ProbeArgs a = PROBE_ARGS_NULL, to = PROBE_ARGS_NULL;
-
-        check_static_args(own, "s=+0($arg2):ustring", "s=+0(+8(%sp)):ustring");
-        check_static_args(own, "$arg1 n=$arg1 x=$arg1:x64 l=$arg12 i=$arg4", "%di:s32 n=%di:s32 x=%di:x64 l=%bx:u64 i=\\5:u8");
-        check_static_args(own, "$args $arg* a=$stack1", "$args $arg* a=$stack1");
-        check_static_args(NULL, "a=%di", "a=%di");
-        check_static_args(own, "", "");
-        assert_int_equal(probe_args_parse("a=$arg1 b", &a, NULL), 0);
-        assert_int_equal(probe_static_args(own, &a, &to, NULL), 0);
-        assert_int_equal(to.origins[strlen("a=%di")], 2);
-        assert_int_equal(to.origins[strlen("a=%di:s32 ")], 8);
-        assert_int_equal(to.origins[strlen("a=%di:s32 b")], 9);
-        for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
-                _cleanup_(probe_args_deinit) ProbeArgs b = PROBE_ARGS_NULL, none = PROBE_ARGS_NULL;
-                Explanation e = EXPLANATION_NULL;
-
-                assert_int_equal(probe_args_parse(wrong[i].text, &b, NULL), 0);
-                assert_int_equal(probe_static_args(wrong[i].own, &b, &none, &e), REFUSED_INVALID);
-                assert_string_equal(e.reason, "bad-args");
-                assert_int_equal(e.position, wrong[i].position);
-                assert_null(none.text);
-        }
 }
 
 /* As Linux 6.18 wrote it. */
@@ -447,7 +407,6 @@ int main(void) {
                 cmocka_unit_test(test_lives),
                 cmocka_unit_test(test_name),
                 cmocka_unit_test(test_args),
-                cmocka_unit_test(test_static_args),
                 cmocka_unit_test(test_complaint),
                 cmocka_unit_test(test_symbols),
                 cmocka_unit_test(test_client_sees_no_addresses),

@@ -15,6 +15,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/thread.h"
 #include "daemon/kernel/probe/dynamic.h"
+#include "daemon/kernel/probe/function-args.h"
 #include "daemon/kernel/probe/pmu.h"
 #include "daemon/kernel/probe/static-args.h"
 #include "daemon/kernel/host/whole-file.h"
@@ -23,6 +24,7 @@
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 /* What stands behind the name in a definition. */
 static char *definition_place(const Probe *p, size_t site, const char *symbol) {
@@ -196,12 +198,16 @@ static int define_user(Probe *p, const Tracing *t, const ProbeRequest *q, const 
 int probe_define(const Tracing *t, const ProbeRequest *q, Probe **ret, Explanation *e) {
         _cleanup_(probe_args_deinit) ProbeArgs args = PROBE_ARGS_NULL;
         _cleanup_(probe_freep) Probe *p = NULL;
+        struct utsname uts = { .machine = "" };
         int r;
 
         thread_assert(THREAD_MAIN);
         if (q->maxactive > 0 && !(q->name->kind == EVENT_NAME_KPROBE && q->name->is_return))
                 return refuse(e, REFUSED_INVALID, "bad-maxactive", "maxactive is for kretprobe only");
+        (void)uname(&uts); /* what is not known is refused where it is needed */
         r = probe_args_parse(q->args, &args, e);
+        if (r == 0)
+                r = probe_function_args(q->name, uts.machine, &args, e);
         if (r != 0)
                 return r;
         p = calloc(1, sizeof(*p));

@@ -26,8 +26,8 @@ typedef struct Probe Probe;
 
 typedef struct ProbeRequest {
         const EventName *name;  /* KPROBE, UPROBE or USDT */
-        const char *args;       /* fetch args in the kernel's syntax, white space normalised here; NULL: none, and of
-                                 * a static probe its own arguments ("" for none of those either) */
+        const char *args;       /* fetch args in the kernel's syntax, and $argN: white space is normalised here; NULL: none,
+                                 * and of a static probe its own arguments ("" for none of those either) */
         unsigned maxactive;     /* kretprobe; 0: the kernel's default */
         bool inherits;          /* will be opened with attr.inherit */
         uint32_t id;            /* perfd's event id: for the name in tracefs */
