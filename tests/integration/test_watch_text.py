@@ -4,13 +4,14 @@ have them, libraries by name, arguments of functions. Needs root."""
 import ctypes
 import json
 import os
+import re
 import time
 
 import package
 import perfd
 from perfd import check, equal
 from test_perfctl import finish, run, start
-from test_sources import FIRE, Fire
+from test_sources import ARGUMENT, FIRE, Fire, kernel_complaint
 
 GETPPID = "sys_enter_getppid"
 NUMBER_OF_GETPPID = {"x86_64": 110, "aarch64": 173}[os.uname().machine]
@@ -163,6 +164,23 @@ def test_arguments_of_a_static_probe():
         check(process.returncode == 1 or process.returncode == 2, process.returncode)
         check("'$arg4' is no argument of this static probe that the kernel can fetch; it has arg1=" in message, message)
         check(message.endswith("  a=$arg1 b=$arg4\n            ^\n"), message)
+
+
+def test_mistakes_in_fetch_args():
+    """What the kernel says of them, with its caret, and what may stand there."""
+    first, second = ARGUMENT
+    cases = {f"a={first}:bogus": "types are u8.*ustring", "a=%nosuch:x64": f"registers are .*{first}", "a=$retval": "what a uretprobe fetches",
+             f"ok={first} a=+0({second}:string": r"memory is read as \+OFFSET\(ARG\)", "a=$nothing": r"there are \$arg1, .*\$retval",
+             f"a={first} a={second}": "give it another name", f"1a={first}": "no digit first", f"a={first}:string": r"as in name=\+0\(",
+             f"a={first}:u8[0]": "N from 1 to 64"}
+    with perfd.Daemon() as daemon:
+        for args, advice in cases.items():
+            complaint, column = kernel_complaint(args)
+            process = start(daemon, "add", f"uprobe:{FIRE}:fire_call", "--args", args)
+            message = process.communicate(timeout=perfd.PATIENCE)[1]
+            equal(process.returncode, 1, message)
+            check(re.search(f": {re.escape(complaint)}; .*{advice}", message), message)
+            check(message.endswith(f"\n  {args}\n  {' ' * (column - 1)}^\n"), message)
 
 
 def test_columns():

@@ -9,6 +9,7 @@
 #include "daemon/base/cleanup.h"
 #include "daemon/base/fd-limit.h"
 #include "daemon/kernel/host/whole-file.h"
+#include "daemon/kernel/probe/args-advice.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -172,17 +173,6 @@ static const char *errno_meaning(const ProbeDefinition *d, int error) {
         return strerror(error);
 }
 
-/* "BTF is not available or not supported": a word that is none of the kernel's is an argument's name to it. */
-static const char *explain_names(const ProbeDefinition *d, const ProbeComplaint *c) {
-        if (!memmem(c->text, c->n_text, "BTF", strlen("BTF")))
-                return "";
-        return d->is_kernel ? "; an argument can be named only at the beginning of a function that BTF describes: fetch it from a register, "
-                              "as in name=%di, or its place on the stack, as in name=$stack1"
-                            : "; in programs the kernel knows no arguments by their names: fetch one from a register, as in name=%di, "
-                              "its place on the stack, as in name=$stack1, or memory, as in name=+0(%si):ustring; perfctl also takes "
-                              "$arg1, $arg2 and so on";
-}
-
 static int explain_definition(const ProbeDefinition *d, const char *before, const char *command, size_t args_at,
                               int error, Explanation *e) {
         _cleanup_free_ char *after = read_log(d->root);
@@ -196,7 +186,7 @@ static int explain_definition(const ProbeDefinition *d, const char *before, cons
                 c.n_text = strlen(c.text);
         if (n_args > 0 && (said ? c.position >= args_at : error == E2BIG || (error == EINVAL && !d->has_semaphore))) {
                 (void)refuse(e, REFUSED_INVALID, "bad-args", "the kernel refuses the fetch args %s of %.300s: %.*s%s",
-                             QUOTE(d->args->text), d->what, (int)c.n_text, c.text, explain_names(d, &c));
+                             QUOTE(d->args->text), d->what, (int)c.n_text, c.text, said ? probe_args_advice(c.text, c.n_text, d->is_kernel, d->is_return) : "");
                 if (e && said && d->args->origins && c.position - args_at <= n_args)
                         e->position = 1 + d->args->origins[c.position - args_at];
                 return REFUSED_INVALID;
