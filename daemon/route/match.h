@@ -30,6 +30,17 @@ typedef struct MatchProgram MatchProgram; /* immutable, shared between threads b
  * Both with e->position. -ENOMEM.
  */
 int filter_compile(const Filter *f, const Plan *plan, const char *event, MatchProgram **ret, Explanation *e);
+typedef struct FilterSubject {
+        const Plan *plan;  /* as of filter_compile() */
+        const char *event;
+        uint32_t n_cpus;   /* a sample's CPU is one of these; 0: of any */
+} FilterSubject;
+/*
+ * Comparisons with a constant that no sample of any of these events can fulfil, as the field is narrower, the text longer than its
+ * place, or the CPU none of the host's. Events that the filter does not fit are left out.
+ * REFUSED_INVALID, "bad-expression", with e->position of the first constant. -ENOMEM.
+ */
+int filter_check_constants(const Filter *f, const FilterSubject *subjects, size_t n, Explanation *e);
 /* The bytes that it takes in memory: some hundred, and up to some 20 KiB of the longest expressions. */
 size_t match_program_size(const MatchProgram *p);
 MatchProgram *match_program_ref(MatchProgram *p);

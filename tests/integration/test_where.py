@@ -208,5 +208,18 @@ def test_address_of_a_text():
         check("'filename' is the address of a text (const char * filename)" in no.message and "$arg2" in no.message, no.message)
 
 
+def test_constants():
+    """What no sample can be equal to is a mistake, if it is so in all events: said, with the place of the constant."""
+    with perfd.Daemon() as daemon, daemon.client() as client:
+        perfd.add(client, "sched:sched_switch", "syscalls:sys_enter_openat")
+        for where, words, position in (
+                ("prev_pid == 4294967296", "'prev_pid' is a number from -2147483648 to 2147483647", 13),
+                ("cpu == 100000", "the CPUs of this host are 0 to ", 8),
+                ('comm == "a-name-of-16-bys"', "'comm' has 15 bytes at most, and this needs 16", 9)):
+            no = refused(client, "bad-expression", "STATUS_INVALID", subscribe=pb.SubscribeRequest(where=where))
+            check(f"this can never match: {words}" in no.message and no.position == position, (where, no.position, no.message))
+        client.subscribe(where="prev_pid != 4294967296 && cpu < 100000")
+
+
 if __name__ == "__main__":
     perfd.main(globals())

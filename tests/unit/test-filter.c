@@ -144,6 +144,63 @@ static void test_compile_mistakes(void **state) {
         }
 }
 
+static int check_constants(const char *expression, const FilterSubject *subjects, size_t n, Explanation *e) {
+        _cleanup_(filter_freep) Filter *f = NULL;
+
+        if (filter_parse(expression, &f, e) != 0)
+                fail_msg("%s: %s", expression, e->text);
+        return filter_check_constants(f, subjects, n, e);
+}
+
+static const Diagnostic never[] = {
+        { "u8 == 256", 7, "'u8' is a number from 0 to 255" },
+        { "pid == 1 && 300 == u8", 13, "'u8' is a number from 0 to 255" },
+        { "u8 > 255 || u8 == 3", 6, "never match" },
+        { "u8 >= 0x100", 7, "never match" },
+        { "s8 == 200", 7, "'s8' is a number from -128 to 127" },
+        { "s8 < -128", 6, "'s8' is a number from -128 to 127" },
+        { "s32 == 4294967295", 8, "from -2147483648 to 2147483647" },
+        { "u64 == -1", 8, "from 0 to 18446744073709551615" },
+        { "u32 < 0", 7, "from 0 to 4294967295" },
+        { "small[1] == 40000", 13, "'small' is a number from -32768 to 32767" },
+        { "u32 & 6 == 8", 12, "the bits of 'u32' that are left" },
+        { "u32 | 1 == 2", 12, "the bits of 'u32' that are left" },
+        { "cpu == 4", 8, "the CPUs of this host are 0 to 3" },
+        { "sample.cpu >= 4", 15, "the CPUs of this host are 0 to 3" },
+        { "uid == 4294967296", 8, "from 0 to 4294967295" },
+        { "comm == \"a-name-of-16-bys\"", 9, "'comm' has 15 bytes at most, and this needs 16" },
+        { "comm ~ \"a-name-of-16-bys*\"", 8, "as in comm ~" },
+        { "!(next_comm == \"a-name-of-16-bys\")", 16, "'next_comm' has 15 bytes at most" },
+};
+
+static const char *const at_times[] = {
+        "u8 == 255 && u8 >= 0", "u8 != 256", "u8 < 300", "s8 >= -128 && s8 == 127", "s32 == -2147483648", "u64 == 18446744073709551615",
+        "u32 & 6 == 4", "u32 | 1 == 3", "cpu == 3 && cpu < 4", "comm == \"a-name-of-15-by\" || comm != \"a-name-of-16-bys\"",
+        "comm ~ \"*a-name-of-15-b*\"", "filename == \"/a/name/that/is/longer/than/15\"", "flags == TOP", "err == EPERM", "state == \"R+\"",
+        "u8 == u32", "1 == 2", "exe == \"/usr/bin/a-name-that-is-longer\"", "event == \"a-name-that-is-longer\"", "s8 & 1 == 4",
+};
+
+/* What no sample can fulfil is told with the place of the constant; what some can, or what is not written as a constant, is not. */
+static void test_constants(void **state) {
+        _cleanup_(plan_unrefp) Plan *plan = filter_plan_new(), *other = plan_new(2, "test", "wider");
+        PlanField *wide = plan_add_field(other, "u8", "u64");
+        const FilterSubject both[] = { { plan, "a:b", 4 }, { other, "a:c", 0 } };
+        Explanation e = EXPLANATION_NULL;
+
+        wide->element_size = 8;
+        wide->count = 1;
+        for (size_t i = 0; i < ARRAY_SIZE(never); i++)
+                check(check_constants(never[i].expression, both, 1, &e), REFUSED_INVALID, &never[i], &e);
+        for (size_t i = 0; i < ARRAY_SIZE(at_times); i++)
+                if (check_constants(at_times[i], both, 1, &e) != 0)
+                        fail_msg("%s: %s", at_times[i], e.text);
+        assert_int_equal(check_constants("u8 == 256", both, 2, &e), 0); /* of the other event */
+        assert_int_equal(check_constants("cpu == 4", both, 2, &e), 0);
+        assert_int_equal(check_constants("u32 == 4294967296", both, 2, &e), REFUSED_INVALID); /* which the other does not have */
+        assert_int_equal(check_constants("u32 == 4294967296", both + 1, 1, &e), 0);
+        assert_int_equal(check_constants("u8 == 256", both, 0, &e), 0);
+}
+
 /* A name is listed once, also if both the event and every sample have it. */
 static void test_names_once(void **state) {
         _cleanup_(plan_unrefp) Plan *plan = plan_new(1, "test", "few");
@@ -320,7 +377,7 @@ static void test_null(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_parse_mistakes), cmocka_unit_test(test_compile_mistakes), cmocka_unit_test(test_names_once), cmocka_unit_test(test_no_plan),
+                cmocka_unit_test(test_parse_mistakes), cmocka_unit_test(test_compile_mistakes), cmocka_unit_test(test_constants), cmocka_unit_test(test_names_once), cmocka_unit_test(test_no_plan),
                 cmocka_unit_test(test_limits),         cmocka_unit_test(test_canonical),        cmocka_unit_test(test_null),
                 cmocka_unit_test(test_no_memory),      cmocka_unit_test(test_cost), cmocka_unit_test(test_decision_cost),
         };

@@ -450,5 +450,5 @@ int subscription_compile(const Subscriptions *s, Subscription *u, Explanation *e
                         e->position = 0; /* in a condition that the client has not written */
                 return refused;
         }
-        return 0;
+        return subscription_check_constants(s, u, e);
 }

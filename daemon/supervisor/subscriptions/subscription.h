@@ -13,6 +13,9 @@ int subscription_check(const Subscriptions *s, const Subscription *u, Explanatio
 /* Compiles it for every event that it selects. Refused if it fits none of them. */
 int subscription_compile(const Subscriptions *s, Subscription *u, Explanation *e);
 
+/* supervisor/subscriptions/constants.c: of one that is compiled. Refused: a comparison of its own that none of its events can fulfil. */
+int subscription_check_constants(const Subscriptions *s, const Subscription *u, Explanation *e);
+
 /* The descriptors of routes from *first on, as fields of a packet: as many as fit, at least one. -ENOMEM. */
 int subscription_describe(const Subscription *u, size_t *first, uint8_t **ret_bytes, size_t *ret_n);
 Subscription *subscription_free(Subscription *u);
