@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "client/perfctl/perfctl.h"
+#include "client/perfctl/socket-advice.h"
 
 static const char control_socket[] = "/run/perfd/control.sock";
 static const char stream_socket[] = "/run/perfd/stream.sock";
@@ -84,12 +85,11 @@ int perfctl_connect_quietly(Perfctl *p) {
 /* What is to be done is another thing for whom no socket is there than for whom one is not allowed. */
 static int fail_both(const Perfctl *p, const char *control) {
         const perfd_error *stream = perfd_client_error(p->client);
-        bool is_denied = strcmp(stream->reason, "no-permission") == 0;
+        char *advice = strcmp(stream->reason, "no-permission") == 0 ? socket_advice(stream_socket) : NULL;
 
         (void)perfctl_fail(p, PERFCTL_UNREACHABLE, "cannot connect to perfd: %s",
-                           is_denied ? "run perfctl as root, or as a member of the stream socket's group (access.stream-group)"
-                                     : "start perfd (`systemctl start perfd`), or name its socket by --socket PATH or "
-                                       "$PERFD_SOCKET");
+                           advice ? advice : "start perfd (`systemctl start perfd`), or name its socket by --socket PATH or $PERFD_SOCKET");
+        free(advice);
         (void)perfctl_fail(p, PERFCTL_UNREACHABLE, "control: %s", control);
         return perfctl_fail(p, PERFCTL_UNREACHABLE, "stream: %s", stream->message);
 }
@@ -107,7 +107,13 @@ int perfctl_connect(Perfctl *p) {
                 r = perfctl_fail(p, PERFCTL_UNREACHABLE, "nothing that listens on the socket has answered for %d s: perfd is busy or "
                                  "stopped, which `systemctl status perfd` shows, or this is not its socket", GREETING_MS / 1000);
         else if (r != 0) {
+                const char *path = p->socket ? p->socket : getenv("PERFD_SOCKET");
+                char *advice = strcmp(perfd_client_error(p->client)->reason, "no-permission") == 0 && path ? socket_advice(path) : NULL;
+
                 r = perfctl_fail_client(p, NULL);
+                if (advice)
+                        (void)perfctl_fail(p, r, "%s", advice);
+                free(advice);
                 if (perfd_client_error(p->client)->code == PERFD_E_CLOSED)
                         r = PERFCTL_UNREACHABLE;
         }

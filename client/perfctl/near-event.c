@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client/perfctl/event-advice.h"
+#include "client/perfctl/indirect-function.h"
 #include "client/perfctl/near.h"
 
 #define CALLS "syscalls:sys_enter_"
@@ -60,11 +61,28 @@ static void tell_near(const Perfctl *p, const char *event, const char *refusal, 
                 (void)perfctl_fail(p, PERFCTL_OK, "'%s': did you mean '%s'?", event, best);
 }
 
+/* Which implementation is selected on this machine is known here, and not to the file. */
+static void tell_indirect(const Perfctl *p, const char *event, const char *refusal) {
+        const char *symbol = strrchr(event, ':');
+        char *named, *found;
+
+        if (p->host || !symbol)
+                return;
+        must_have(asprintf(&named, "'%s' in ", symbol + 1) < 0 ? NULL : named);
+        found = strncmp(refusal, named, strlen(named)) == 0 ? indirect_function_find(event) : NULL;
+        if (found)
+                (void)perfctl_fail(p, PERFCTL_OK, "on this machine programs call the code of %s at '%s'", symbol + 1, found);
+        free(found);
+        free(named);
+}
+
 void near_event_tell(const Perfctl *p, const perfd_event_spec *specs, size_t n) {
         __attribute__((cleanup(perfd_result_freep))) perfd_result *offered = NULL;
         const perfd_error *e = perfd_client_error(p->client); /* the next request has another */
         char *reason = must_have(strdup(e->reason)), *message = must_have(strdup(e->message));
 
+        for (size_t i = 0; i < n && strcmp(reason, "ifunc") == 0; i++)
+                tell_indirect(p, specs[i].event, message);
         for (size_t i = 0; i < n; i++)
                 if (!event_advice_tell(p, specs[i].event, reason, message) && strcmp(reason, "unknown-event") == 0)
                         tell_near(p, specs[i].event, message, &offered);

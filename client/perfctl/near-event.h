@@ -5,6 +5,7 @@
 
 /*
  * After a refusal: on stderr, for each of these that is called by one word which no event has, the tracepoint with the nearest
- * name, or that of the system call; or as event_advice_tell() has it. The daemon is asked for all that it offers.
+ * name, or that of the system call; where the code of an indirect function is; or as event_advice_tell() has it. The daemon is
+ * asked for all that it offers.
  */
 void near_event_tell(const Perfctl *p, const perfd_event_spec *specs, size_t n);

@@ -2,8 +2,12 @@
 """perfctl's verbs against a real daemon and a real kernel: counts that are known beforehand, beside perf(1) where it is
 there, what is offered against what can be added. Needs root."""
 import contextlib
+import ctypes
+import grp
 import json
 import os
+import pwd
+import re
 import shutil
 import signal
 import subprocess
@@ -219,6 +223,41 @@ def test_no_socket():
         check(first.startswith("perfctl: list: cannot connect to perfd: ") and remedy in first, first)
         check(control.startswith(f"perfctl: list: control: /run/perfd/control.sock {words}"), control)
         check(stream.startswith(f"perfctl: list: stream: /run/perfd/stream.sock {words}"), stream)
+
+
+def test_socket_of_a_group():
+    """Who is not in the socket's group is told which one it is, and by which command he joins it."""
+    gid = 33
+    name = grp.getgrgid(gid).gr_name
+    user = pwd.getpwuid(65534).pw_name
+    with perfd.Daemon() as daemon:
+        os.chmod(daemon.directory, 0o755)
+        os.chown(daemon.stream, 0, gid)
+        os.chmod(daemon.stream, 0o660)
+        ran = subprocess.run([PERFCTL, "--socket", daemon.stream, "list"], capture_output=True, text=True, check=False,
+                             timeout=perfd.PATIENCE, user=65534, group=65534, extra_groups=[])
+        equal((ran.returncode, ran.stderr.splitlines()[-1]),
+              (3, f"perfctl: list: run perfctl as root, or join the group {name} by `sudo usermod -aG {name} {user}`, and log in again"),
+              ran.stderr)
+        os.chmod(daemon.stream, 0o600)
+        ran = subprocess.run([PERFCTL, "--socket", daemon.stream, "list"], capture_output=True, text=True, check=False,
+                             timeout=perfd.PATIENCE, user=65534, group=65534, extra_groups=[])
+        check("usermod" not in ran.stderr and "as root" in ran.stderr, ran.stderr)
+
+
+def test_indirect_function():
+    """memcpy of libc is code that the CPU selects: what it is on this machine is said, and can be probed."""
+    with perfd.Daemon() as daemon:
+        process = start(daemon, "add", "uprobe:libc:memcpy")
+        out, err = process.communicate(timeout=perfd.PATIENCE)
+        equal((process.returncode, out), (1, ""), err)
+        found = re.search(r"programs call the code of memcpy at '(uprobe:[^']*:0x[0-9a-f]+)'\n$", err)
+        check("it selects an implementation when a program starts (IFUNC)" in err and found, err)
+        libc = ctypes.CDLL("libc.so.6")
+        with open("/proc/self/maps", encoding="utf-8") as f:
+            base = next(int(line.split("-")[0], 16) for line in f if os.path.basename(line.rstrip()) == "libc.so.6")
+        equal(int(found.group(1).rsplit(":", 1)[1], 16), ctypes.cast(libc.memcpy, ctypes.c_void_p).value - base, "the place")
+        run(daemon, "add", found.group(1), "--name", "copies")
 
 
 def test_show():

@@ -1,0 +1,44 @@
+/*
+ * The group is the socket's own, as the configuration, systemd or an administrator have set it; whether it lets anybody in, its mode
+ * says. Nothing of that can be seen through a directory that may not be searched.
+ */
+#include "client/perfctl/socket-advice.h"
+
+#include <grp.h>
+#include <pwd.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "client/perfctl/perfctl.h"
+
+static bool has_member(const struct group *group, const char *user) {
+        for (char *const *member = group->gr_mem; *member; member++)
+                if (strcmp(*member, user) == 0)
+                        return true;
+        return false;
+}
+
+char *socket_advice(const char *path) {
+        const struct passwd *user = getpwuid(geteuid());
+        const char *name = user ? user->pw_name : "USER";
+        const struct group *group = NULL;
+        char *text = NULL;
+        struct stat st;
+        int r;
+
+        if (stat(path, &st) == 0 && st.st_gid != 0 && st.st_mode & S_IWGRP)
+                group = getgrgid(st.st_gid);
+        if (!group)
+                r = asprintf(&text, "run perfctl as root, or as a member of the stream socket's group (access.stream-group)");
+        else if (has_member(group, name))
+                r = asprintf(&text, "%s has joined the group %s after this login began: log in again, or run `newgrp %s`", name,
+                             group->gr_name, group->gr_name);
+        else
+                r = asprintf(&text, "run perfctl as root, or join the group %s by `sudo usermod -aG %s %s`, and log in again",
+                             group->gr_name, group->gr_name, name);
+        return must_have(r < 0 ? NULL : text);
+}
