@@ -100,6 +100,15 @@ def test_at_the_same_time():
         wait_until(lambda: names(daemon) == [], "what was added to go")
 
 
+def test_refusal_is_one_line():
+    """A process that is gone is noted in the log when others of the target are there; where it is refused, that is all."""
+    with Daemon() as daemon:
+        done = subprocess.run([PERFCTL, "--socket", daemon.control, "watch", "page-faults", "--pid", "4194303"], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=perfd.PATIENCE, check=False)
+        lines = [line for line in daemon.stderr().splitlines() if "4194303" in line]
+        equal((done.returncode, len(lines)), (1, 1), f"status and lines of the log: {daemon.stderr()}")
+
+
 def test_references():
     """@GROUP and #ID mean what runs, as in all other verbs; one that means nothing is refused."""
     with Daemon() as daemon, daemon.client() as client, Fire() as fire:

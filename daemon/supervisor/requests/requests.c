@@ -412,8 +412,11 @@ static int dispatch(RequestContext *a, Explanation *e) {
         }
         (void)snprintf(what, sizeof(what), "%s by %s", kind->name, connection_peer(a->connection)->text);
         r = error_trace_of(kind->handle(a, e), "request %s", kind->name);
-        if (operations_has_turn(s->operations, a->connection)) /* what is answered in the middle of an operation has none of its own */
+        if (operations_has_turn(s->operations, a->connection)) { /* what is answered in the middle of an operation has none of its own */
+                if (r > 0) /* nothing was left out: the refusal says what was wrong, and once */
+                        notes_forget(&s->operations->notes);
                 notes_say(&s->operations->notes, what);
+        }
         if (r == REFUSED_CANCELLED && operations_is_overdue(s->operations))
                 r = refuse(e, REFUSED_EXHAUSTED, "too-long", "it took 10 s, and requests of other users wait: request less at "
                         "once");
