@@ -86,8 +86,7 @@ static void take_running(EventWords *names, const char *word, const perfd_result
 }
 
 /* References become names. */
-static int expand_references(Perfctl *p, EventWords *words) {
-        __attribute__((cleanup(perfd_result_freep))) perfd_result *list = NULL;
+static int expand_references(Perfctl *p, EventWords *words, const perfd_result *list) {
         __attribute__((cleanup(event_words_deinit))) EventWords before = EVENT_WORDS_NULL;
         size_t n = 0;
 
@@ -95,8 +94,6 @@ static int expand_references(Perfctl *p, EventWords *words) {
                 n += running_is_reference(words->names[i]);
         if (n == 0)
                 return 0;
-        if (perfd_list(p->client, NULL, &list) != 0)
-                return perfctl_fail_client(p, NULL);
         before = *words;
         *words = EVENT_WORDS_NULL;
         for (size_t i = 0; i < before.n; i++) {
@@ -363,61 +360,63 @@ static void warn_of_word(Perfctl *p, const char *word, bool is_watched, const pe
 }
 
 /* Who looks at a terminal and sees nothing; and whoever names a glob, and may take it for another one. */
-static int warn_of_silence(Perfctl *p, const EventWords *words, bool is_watched) {
-        __attribute__((cleanup(perfd_result_freep))) perfd_result *list = NULL;
-        bool any = is_watched && p->human;
-
-        for (size_t i = 0; i < words->n; i++)
-                any |= running_is_glob(words->names[i]);
-        if (!any)
-                return 0;
-        if (perfd_list(p->client, NULL, &list) != 0)
-                return perfctl_fail_client(p, NULL);
-        if (words->n == 0 && is_watched)
+static void warn_of_silence(Perfctl *p, const EventWords *words, bool is_watched, const perfd_result *list) {
+        if (words->n == 0 && list)
                 warn_of_none(p, list);
         for (size_t i = 0; i < words->n; i++)
                 warn_of_word(p, words->names[i], is_watched, list);
-        return 0;
 }
 
-/* One name is asked for alone: others may be thousands. */
-static int list_running(Perfctl *p, const EventWords *words, perfd_result **ret) {
+/* One name is asked for alone: others may be thousands. Of no name the list is only for people. */
+static int list_running(Perfctl *p, const EventWords *words, bool is_watched, perfd_result **ret) {
         const char *word = words->n == 1 && !strpbrk(words->names[0], "*?[]\\@#") ? words->names[0] : NULL;
 
+        if (words->n == 0 && !(is_watched && p->human))
+                return 0;
         return perfd_list(p->client, word, ret) == 0 ? 0 : perfctl_fail_client(p, NULL);
 }
 
 /* If all of them run, and none is temporary and another client's; else UNKNOWN_EVENT. */
-static int subscribe_to_running(Perfctl *p, const EventWords *words, const EventSubscription *s) {
-        __attribute__((cleanup(perfd_result_freep))) perfd_result *list = NULL;
-        int r = words->n > 0 ? list_running(p, words, &list) : 0;
+static int subscribe_to_running(Perfctl *p, const EventWords *words, const perfd_result *list, const EventSubscription *s) {
+        int r;
 
-        if (r == 0 && list && perfd_client_may_change(p->client) && running_is_to_add(words, list))
+        if (words->n > 0 && perfd_client_may_change(p->client) && running_is_to_add(words, list))
                 return UNKNOWN_EVENT;
-        if (r == 0)
-                r = subscribe(p, words, s);
-        if (r == 0 && list)
+        r = subscribe(p, words, s);
+        if (r == 0 && words->n > 0)
                 running_tell(p, words, list);
         return r;
 }
 
-static int subscribe_by_names(Perfctl *p, const EventSubscription *s, perfd_client **ret_keeper) {
-        __attribute__((cleanup(event_words_deinit))) EventWords words = EVENT_WORDS_NULL, others = EVENT_WORDS_NULL;
+/* As they were written: other words mean other events. */
+static int subscribe_to_written(Perfctl *p, const EventSubscription *s) {
+        __attribute__((cleanup(event_words_deinit))) EventWords words = EVENT_WORDS_NULL;
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *list = NULL;
         int r;
 
         event_words_take_all(&words, p);
-        r = warn_of_silence(p, &words, s->is_watched);
-        if (r == 0)
-                r = expand_references(p, &words);
-        if (r == 0)
-                r = subscribe_to_running(p, &words, s);
+        r = list_running(p, &words, s->is_watched, &list);
+        if (r != 0)
+                return r;
+        warn_of_silence(p, &words, s->is_watched, list);
+        r = expand_references(p, &words, list);
+        return r == 0 ? subscribe_to_running(p, &words, list, s) : r;
+}
+
+static int subscribe_by_names(Perfctl *p, const EventSubscription *s, perfd_client **ret_keeper) {
+        __attribute__((cleanup(event_words_deinit))) EventWords others = EVENT_WORDS_NULL;
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *list = NULL;
+        int r = subscribe_to_written(p, s);
+
         if (r != UNKNOWN_EVENT)
                 return r;
         r = event_words_add_all(&others, p);
         if (r == 0)
                 r = event_words_find(&others, p, EVENT_WHERE_RUNNING);
         if (r == 0)
-                r = subscribe_to_running(p, &others, s);
+                r = list_running(p, &others, s->is_watched, &list);
+        if (r == 0)
+                r = subscribe_to_running(p, &others, list, s);
         if (r != UNKNOWN_EVENT)
                 return r;
         return perfd_client_may_change(p->client) ? subscribe_to_added(p, &others, false, s, ret_keeper)
