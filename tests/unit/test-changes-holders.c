@@ -37,6 +37,12 @@ static void connect_as(Rig *rig, RigClient *c, uint32_t uid) {
         rig_connect(rig, c, true);
 }
 
+static void begin_two(Rig *rig, RigClient *a, RigClient *b) {
+        rig_start(rig);
+        connect_as(rig, a, 0);
+        connect_as(rig, b, 0);
+}
+
 static size_t holders_of(Rig *rig, const char *name) {
         return rig_find(rig, name) ? rig_find(rig, name)->n_holders : 0;
 }
@@ -103,9 +109,7 @@ static void test_not_equal(void **state) {
         Wanted w;
         Rig rig;
 
-        rig_start(&rig);
-        connect_as(&rig, &a, 0);
-        connect_as(&rig, &b, 0);
+        begin_two(&rig, &a, &b);
         select.names = names;
         select.n_names = 1;
         period.name = names[0];
@@ -191,9 +195,7 @@ static void test_order(void **state) {
         Wanted w;
         Rig rig;
 
-        rig_start(&rig);
-        connect_as(&rig, &a, 0);
-        connect_as(&rig, &b, 0);
+        begin_two(&rig, &a, &b);
         rig_say(&a, BODY(ADD), want(&w, "page-faults", NULL));
         for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
                 specs[i] = (Perfd__V1__EventSpec)PERFD__V1__EVENT_SPEC__INIT;
@@ -226,9 +228,7 @@ static void test_refused_and_globs(void **state) {
         Wanted w;
         Rig rig;
 
-        rig_start(&rig);
-        connect_as(&rig, &a, 0);
-        connect_as(&rig, &b, 0);
+        begin_two(&rig, &a, &b);
         rig_say(&a, BODY(ADD), want(&w, glob, NULL));
         q = want(&w, glob, NULL);
         bad.event = (char *)"no-such-event";
