@@ -30,10 +30,13 @@ def temporary(client, **spec):
 
 
 def test_restricted_by_another():
-    """His filter, his period and his target are not ours: each gets all samples, and his event is as it was."""
+    """
+    His filter, his period and his target are not ours: each gets all samples, and his event is as it was. Others of the host call this
+    too, also when events are added and removed, which interrupts the kernel between its count and its record: that may be told as lost.
+    """
     for options in ["--filter", "common_pid == 1"], ["-c", "1000"], ["--pid", "1"]:
-        with Daemon() as daemon, Fire() as fire, watching(daemon, CALL, *options), watching(daemon, CALL) as mine, \
-                watching(daemon, CALL, verb="count") as counted:
+        with Daemon() as daemon, Fire() as fire, watching(daemon, CALL, *options), watching(daemon, CALL, "--allow-loss") as mine, \
+                watching(daemon, CALL, "--allow-loss", verb="count") as counted:
             equal(names(daemon), sorted([CALL, f"{CALL}~{mine.pid}", f"{CALL}~{counted.pid}"]), f"what runs beside {options}")
             fire.fire("syscalls", 100)
             samples, rows = finish(mine)
@@ -41,8 +44,10 @@ def test_restricted_by_another():
             check(all(row["balanced"] for row in rows), rows)
             counted.send_signal(signal.SIGINT)
             out, err = counted.communicate(timeout=perfd.PATIENCE)
-            equal((counted.returncode, err), (0, ""), "the end of count")
-            keys = [row for row in map(json.loads, out.splitlines()) if row["kind"] == "count"]
+            said = [json.loads(line) for line in out.splitlines()]
+            end, = [row for row in said if row["kind"] == "end"]
+            check(counted.returncode == 0 and set(end["lost"]) <= {"kernel_unwritten"} and (not err or end["lost"]), (end, err))
+            keys = [row for row in said if row["kind"] == "count"]
             check([row["key"] for row in keys] == [{"event": CALL}] and keys[0]["count"] >= 100, keys)
 
 
