@@ -218,6 +218,15 @@ def test_constants():
                 ('comm == "a-name-of-16-bys"', "'comm' has 15 bytes at most, and this needs 16", 9)):
             no = refused(client, "bad-expression", "STATUS_INVALID", subscribe=pb.SubscribeRequest(where=where))
             check(f"this can never match: {words}" in no.message and no.position == position, (where, no.position, no.message))
+        for text, words, position in (
+                ("next_pid == 1 || prev_pid == 4294967297", "the kernel would compare it with 1", 30),
+                ("cpu == 100000", "the CPUs of this host are 0 to ", 8),
+                ('next_comm == "a-name-of-16-bys"', "this one of 'next_comm' needs 16", 15)):
+            spec = pb.EventSpec(event="sched:sched_switch", name="filtered", filter=text)
+            no = refused(client, "bad-filter", "STATUS_INVALID", add=pb.AddRequest(events=[spec]))
+            check(words in no.message and no.position == position, (text, no.position, no.message))
+            no = refused(client, "bad-filter", "STATUS_INVALID", set_filter=pb.SetFilterRequest(name="sched:sched_switch", filter=text))
+            check(words in no.message and no.position == position, (text, no.position, no.message))
         client.subscribe(where="prev_pid != 4294967296 && cpu < 100000")
 
 

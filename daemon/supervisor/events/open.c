@@ -11,6 +11,7 @@
 #include "daemon/base/checkpoint.h"
 #include "daemon/base/log.h"
 #include "daemon/kernel/event/open.h"
+#include "daemon/kernel/tracefs/filter-constants.h"
 #include "daemon/supervisor/events/charges.h"
 #include "daemon/supervisor/events/open.h"
 #include "daemon/supervisor/events/own.h"
@@ -34,6 +35,18 @@ static int compose_filter(const Events *s, const Registration *r, const char *fi
                 return asprintf(ret, "(%s) && (%s)", filter, s->self_filter) < 0 ? error_origin(-ENOMEM) : 0;
         *ret = strdup(filter ? filter : s->self_filter);
         return *ret ? 0 : error_origin(-ENOMEM);
+}
+
+/* What the kernel would take, and cannot have been meant. */
+static int check_filter(const Events *s, const Registration *r, const char *filter, Explanation *e) {
+        uint32_t n_cpus = 0;
+
+        if (!filter || r->plan.attrs[0].type != PERF_TYPE_TRACEPOINT)
+                return 0;
+        for (size_t i = 0; i < s->readers->n_cpus; i++)
+                if (s->readers->cpus[i] >= n_cpus)
+                        n_cpus = s->readers->cpus[i] + 1;
+        return filter_constants_check(r->event->plan, filter, n_cpus, e);
 }
 
 static int set_filter(const Events *s, const Registration *r, int fd, const char *filter, const char *composed,
@@ -303,7 +316,9 @@ int events_open(Events *s, const Registration *g, const char *filter, PerfFdSet 
         thread_assert(THREAD_MAIN);
         if (g->event->external)
                 return 0;
-        r = events_find_slots(s, g, &slots, &n_slots, e);
+        r = check_filter(s, g, filter, e);
+        if (r == 0)
+                r = events_find_slots(s, g, &slots, &n_slots, e);
         if (r == 0 && operations_is_trial(s->operations))
                 return open_for_trial(s, g, filter, slots, n_slots, e);
         return r == 0 ? events_open_on(s, g, filter, slots, n_slots, ret, e) : r;
