@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "client/perfctl/added-names.h"
+#include "client/perfctl/function-globs.h"
 #include "client/perfctl/near-event.h"
 #include "client/perfctl/running-events.h"
 #include "client/perfctl/spec-options.h"
@@ -243,6 +244,8 @@ static int add_words(Perfctl *p, EventWords *words, const perfd_result *list, in
                 attr = observe_from_exec(&each, pid);
         if (r == 0)
                 r = event_words_find(words, p, EVENT_WHERE_OFFERED);
+        if (r == 0)
+                r = function_globs_expand(p, words);
         if (r == 0)
                 r = add_each(p, words, &each, list, to, any_glob_runs(words, list) ? &exists : NULL);
         if (r == 0 && exists) {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/perfctl/function-globs.h"
 #include "client/perfctl/near-event.h"
 #include "client/perfctl/quantity.h"
 #include "client/perfctl/refs.h"
@@ -72,6 +73,11 @@ static int add_run(Perfctl *p) {
 
         if (r == 0)
                 r = event_words_add_all(&words, p);
+        if (r == 0 && function_globs_any(&words)) {
+                r = perfctl_connect(p);
+                if (r == 0)
+                        r = function_globs_expand(p, &words);
+        }
         if (r == 0 && words.n == 0)
                 r = perfctl_fail(p, PERFCTL_USAGE, "which event? as in `perfctl add sched:sched_switch` or `perfctl add -e "
                                  "cycles,page-faults`; `perfctl available` lists them");

@@ -109,6 +109,35 @@ def test_refusal_is_one_line():
         equal((done.returncode, len(lines)), (1, 1), f"status and lines of the log: {daemon.stderr()}")
 
 
+def test_pattern_of_functions():
+    """uprobe:FILE:PATTERN is each function that it means, up to a limit; beyond that, and of none, it is said, and nothing added."""
+    def ask(*words):
+        return subprocess.run([PERFCTL, "--socket", daemon.control, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=perfd.PATIENCE, check=False)
+
+    with Daemon() as daemon, Fire() as fire:
+        for words, message in ((["add", "uprobe:libc:*"], r"means \d+ functions \(.*\), and one pattern means 64 at most: make it narrower; "
+                                                         r"`perfctl available 'uprobe:/.*libc.so.6:\*'` lists them$"),
+                               (["add", "page-faults", f"uprobe:{FIRE}:nosuch*"], r"has no function that matches 'nosuch\*'"),
+                               (["watch", "uprobe:libc:*"], "one pattern means 64 at most"),
+                               (["add", "--name", "x", f"uprobe:{FIRE}:fire_h*", f"uprobe:{FIRE}:fire_c*"], "cannot all be called so")):
+            done = ask(*words)
+            check(done.returncode in (1, 2) and done.stdout == "" and re.search(message, done.stderr), done)
+        equal(names(daemon), [], "what runs behind mistakes")
+        done = ask("add", "-e", f"uprobe:{FIRE}:fire_[ch]*", "page-faults")
+        offered = [row["event"] for row in documents(daemon, "available", f"uprobe:{FIRE}:fire_[ch]*")]
+        check(done.returncode == 0 and {f"uprobe:{FIRE}:fire_{name}" for name in ("call", "calls", "hits")} <= set(offered), (done, offered))
+        equal(names(daemon), sorted(["page-faults", *offered]), "what runs")
+        with watching(daemon, f"uretprobe:{FIRE}:fire_cal?", "--args", "r=$retval:s64") as process:
+            fire.fire("calls", 3)
+            samples, _ = finish(process)
+        equal([row["event"] for row in own(samples, fire)], [f"uretprobe:{FIRE}:fire_call"] * 3, "samples")
+
+
+def own(samples, fire):
+    return [row for row in samples if row["pid"] == fire.pid]
+
+
 def test_references():
     """@GROUP and #ID mean what runs, as in all other verbs; one that means nothing is refused."""
     with Daemon() as daemon, daemon.client() as client, Fire() as fire:
