@@ -20,9 +20,13 @@ static const char *pattern_of(const char *word) {
         return end && *end == ':' && strpbrk(end + 1, "*?[") ? end + 1 : NULL;
 }
 
+bool function_globs_is(const char *word) {
+        return pattern_of(word) != NULL;
+}
+
 bool function_globs_any(const EventWords *words) {
         for (size_t i = 0; i < words->n; i++)
-                if (pattern_of(words->names[i]))
+                if (function_globs_is(words->names[i]))
                         return true;
         return false;
 }

@@ -347,8 +347,8 @@ static void warn_of_glob(Perfctl *p, const char *word, size_t n_running, bool is
         for (; (a = perfd_result_available(offered, n)); n++)
                 n_more += !has_name(a->event, list);
         if (n_more > 0 && !perfd_result_is_truncated(offered))
-                (void)perfctl_fail(p, PERFCTL_OK, "of '%s' these are the %zu that run, and not all %zu that this kernel has: with -a "
-                                   "all are added for as long as this runs", word, n_running, n);
+                (void)perfctl_fail(p, PERFCTL_OK, "of '%s' these are the %zu that run, and not all %zu that this %s has: with -a "
+                                   "all are added for as long as this runs", word, n_running, n, function_globs_is(word) ? "file" : "kernel");
 }
 
 /* Of a pattern it is easily thought that it means all that the kernel has. */
@@ -418,6 +418,9 @@ static int subscribe_by_names(Perfctl *p, const EventSubscription *s, perfd_clie
                 r = event_words_find(&others, p, EVENT_WHERE_RUNNING);
         if (r == 0)
                 r = list_running(p, &others, s->is_watched, &list);
+        for (size_t i = 0; i < others.n && r == 0; i++)
+                if (function_globs_is(others.names[i])) /* by its file's path: of the word that was written nothing runs */
+                        warn_of_word(p, others.names[i], s->is_watched, list);
         if (r == 0)
                 r = subscribe_to_running(p, &others, list, s);
         if (r != UNKNOWN_EVENT)

@@ -128,6 +128,10 @@ def test_pattern_of_functions():
         offered = [row["event"] for row in documents(daemon, "available", f"uprobe:{FIRE}:fire_[ch]*")]
         check(done.returncode == 0 and {f"uprobe:{FIRE}:fire_{name}" for name in ("call", "calls", "hits")} <= set(offered), (done, offered))
         equal(names(daemon), sorted(["page-faults", *offered]), "what runs")
+        part = subprocess.run([PERFCTL, "--socket", daemon.control, "watch", "--for", "1ms", "uprobe:./fire:fire_*"], cwd=os.path.dirname(FIRE),
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=perfd.PATIENCE, check=False)
+        check(re.search(f"of 'uprobe:{FIRE}:fire_\\*' these are the {len(offered)} that run, and not all \\d+ that this file has: with -a", part.stderr),
+              part)
         with watching(daemon, f"uretprobe:{FIRE}:fire_cal?", "--args", "r=$retval:s64") as process:
             fire.fire("calls", 3)
             samples, _ = finish(process)
