@@ -178,6 +178,54 @@ static void check_changes_nothing(RigClient *c) {
         rig_say_refused(c, BODY(EMIT), &emit, "not-granted");
 }
 
+/* How often others' samples occur is not told to whom a predicate limits; whole events are counted. */
+static void test_counts(void **state) {
+        Perfd__V1__Limit limits[] = { limit_to(page_faults, "sample.cpu == 4"), limit_to(page_faults, "") };
+        Perfd__V1__ListRequest list = PERFD__V1__LIST_REQUEST__INIT;
+        Perfd__V1__SubscribeRequest every = request_for(NULL);
+        RigStream whole;
+        Rig rig;
+
+        begin(&rig, EVENTS);
+        assert_int_equal(rig_subscribe(&rig, &whole, &every), PERFD__V1__STATUS__STATUS_OK);
+        played_occur(3);
+        for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+                const Perfd__V1__EventState *event;
+                Perfd__V1__ServerMessage *m;
+                RigClient c;
+
+                rig_connect(&rig, &c, i == 0);
+                say_hello(&c, &limits[i], NULL);
+                m = rig_ask(&c, BODY(LIST), &list);
+                assert_int_equal(m->response->list->n_events, 1);
+                event = m->response->list->events[0];
+                assert_int_equal(event->limited, i == 0);
+                assert_int_equal(event->delivered, i == 0 ? 0 : 3 * RIG_CPUS);
+                perfd__v1__server_message__free_unpacked(m, NULL);
+                rig_hang_up(&c);
+        }
+        rig_end(&whole);
+        rig_leave(&whole);
+        rig_stop(&rig);
+}
+
+/* What can never match is told to who wrote it: not of the predicate of the limit. */
+static void test_constants(void **state) {
+        Perfd__V1__Limit cpu = limit_to(all, "sample.cpu == 4"), nothing = limit_to(all, "sample.cpu == 99999");
+        Perfd__V1__SubscribeRequest every = request_for(NULL), never = request_for(NULL);
+        RigStream s;
+        Rig rig;
+
+        begin(&rig, EVENTS);
+        never.where = (char *)"sample.cpu == 99999";
+        check_refused(&rig, NULL, &never, "bad-expression");
+        check_refused(&rig, &cpu, &never, "bad-expression");
+        assert_int_equal(rig_subscribe_limited(&rig, &s, &nothing, &every), PERFD__V1__STATUS__STATUS_OK);
+        rig_end(&s);
+        rig_leave(&s);
+        rig_stop(&rig);
+}
+
 /* Also on the control socket, and for one whose rule grants to add. */
 static void test_requests(void **state) {
         Perfd__V1__Limit limit = limit_to(page_faults, "");
@@ -237,7 +285,7 @@ static void test_hello(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_samples), cmocka_unit_test(test_kinds), cmocka_unit_test(test_rules),
-                cmocka_unit_test(test_requests), cmocka_unit_test(test_hello),
+                cmocka_unit_test(test_requests), cmocka_unit_test(test_hello), cmocka_unit_test(test_counts), cmocka_unit_test(test_constants),
         };
 
         thread_become(THREAD_MAIN);

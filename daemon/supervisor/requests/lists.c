@@ -107,7 +107,7 @@ static int add_counts(const RequestContext *a, const Registration *g, Perfd__V1_
         const Event *event = g->event;
         EventCut t;
 
-        m->limited = !access_has_counts(&a->access, event->spec.name) && !own_is_of(&event->spec, a->access.uid);
+        m->limited = !access_has_counts(&a->access, event->spec.name) && (a->access.limit || !own_is_of(&event->spec, a->access.uid));
         if (m->limited)
                 return 0;
         t = ledger_event_totals(a->requests->ledger, g);

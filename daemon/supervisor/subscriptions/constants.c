@@ -4,7 +4,7 @@
 
 /* As the client wrote it. */
 static const Filter *own_filter(const Subscription *u) {
-        return u->grant && u->grant->where ? u->grant->own_filter : u->filter;
+        return u->grant && (u->grant->where || u->grant->within_where) ? u->grant->own_filter : u->filter;
 }
 
 int subscription_check_constants(const Subscriptions *s, const Subscription *u, Explanation *e) {

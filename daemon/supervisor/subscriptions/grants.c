@@ -71,13 +71,13 @@ static int join_filter(const char *where, Subscription *u, Filter **asked, Expla
         return r;
 }
 
-/* The condition that the client asks for itself is left to its own events; a limit leaves none of these. */
+/* The condition that the client asks for itself is kept for its own events, of which a limit leaves none, and for messages. */
 static int join_filters(Subscription *u, Explanation *e) {
         _cleanup_(filter_freep) Filter *before = NULL;
         SubscriptionGrant *g = u->grant;
         int r = g->where ? join_filter(g->where, u, &g->own_filter, e) : 0;
 
-        return r == 0 && g->within_where ? join_filter(g->within_where, u, &before, e) : r;
+        return r == 0 && g->within_where ? join_filter(g->within_where, u, g->where ? &before : &g->own_filter, e) : r;
 }
 
 static int check_names(const Access *a, const Subscription *u, Explanation *e) {

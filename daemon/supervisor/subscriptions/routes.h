@@ -31,7 +31,7 @@ typedef struct SubscriptionGrant {
         char *within_where; /* the predicate of the limit; NULL: none */
         char *where;    /* as the rule has it; NULL: none */
         uint32_t own_uid; /* whose own events are granted too; 0: nobody's */
-        Filter *own_filter; /* of these, with `where`: what the client asks for; NULL: nothing */
+        Filter *own_filter; /* with `where` or `within_where`: what the client asks for itself; NULL: nothing */
 } SubscriptionGrant;
 
 /* Of an event: who wants it. */
