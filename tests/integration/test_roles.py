@@ -267,6 +267,10 @@ def test_predicate():
             items = bob.subscribe(events=["external:noted"])
             root.request(emit=pb.EmitRequest(samples=[sample(number=n) for n in range(20)]))
             equal([next(items)["fields"]["n"] for _ in range(20)], list(range(20)), "without a predicate")
+            os.chmod(daemon.directory, 0o755)
+            equal([[json.loads(perfctl(daemon, uid, "list", "--json", "external:noted").stdout)[key] for key in ("limited", "delivered")]
+                   for uid in (ANN, BOB, 0)], [[True, 0], [False, 20], [False, 20]], "how many there were, as each is told")
+            equal(perfctl(daemon, ANN, "list", "external:noted").stdout.split("\t")[10:12], ["-", "-"], "delivered and lost")
             for where, (client, items) in streams.items():
                 client.stop()
                 got = list(items)
