@@ -13,6 +13,7 @@ perfd_client *perfd_client_new(const char *program) {
                 return NULL;
         c->fd = c->timeout = -1;
         c->tunnel = TUNNEL_NULL;
+        c->tls = TLS_NULL;
         client_error_deinit(c);
         frame_reader_init(&c->in, FRAME_MAX_SERVER);
         c->program = strdup(program ? program : "");
@@ -27,6 +28,7 @@ perfd_client *perfd_client_new(const char *program) {
 void perfd_client_free(perfd_client *c) {
         if (!c)
                 return;
+        tls_close(&c->tls);
         if (c->fd >= 0)
                 close(c->fd);
         tunnel_close(&c->tunnel);
@@ -37,6 +39,7 @@ void perfd_client_free(perfd_client *c) {
         client_error_deinit(c);
         client_close_fds(c);
         free(c->out);
+        client_forget_tls(c);
         free(c->path);
         free(c->program);
         free(c);

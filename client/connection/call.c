@@ -16,6 +16,8 @@ static int client_await(perfd_client *c, int64_t deadline) {
         int64_t left = -1;
         int r;
 
+        if (client_has_pending(c))
+                return 0;
         if (c->timeout >= 0) {
                 left = deadline - (int64_t)(client_now() / NS_PER_MS);
                 left = left > 0 ? left : 0;

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "client/connection/tls.h"
 #include "client/connection/tunnel.h"
 #include "client/perfd.h"
 #include "proto/frame.h"
@@ -24,6 +25,8 @@ struct perfd_client {
         char *program;
         char *path; /* that it is connected to, or NULL */
         Tunnel tunnel; /* to another machine, that the connection goes through */
+        Tls tls;       /* the same, on the fd itself */
+        char *ca, *certificate, *key; /* files for that, or NULL */
         int fd;
         int fds[STREAM_FDS_MAX]; /* that came with a response */
         size_t n_fds;
@@ -57,6 +60,8 @@ int client_send(perfd_client *c);
 int client_receive(perfd_client *c, size_t most, size_t *ret_n);
 /* Frames a request for client_send() and gives it its id. -ENOMEM, PERFD_E_INVALID if the daemon would not read it. */
 int client_push(perfd_client *c, Perfd__V1__Request *request);
+/* Bytes have come that poll(2) does not know of. */
+bool client_has_pending(const perfd_client *c);
 /* Bytes until the end of the first frame, as far as its length is known. */
 size_t client_missing(const perfd_client *c);
 void client_close_fds(perfd_client *c);
@@ -65,6 +70,13 @@ uint64_t client_now(void);
 
 /* call.c: sends it and waits for its response, which is to be freed. Refusals are errors. */
 int client_call(perfd_client *c, Perfd__V1__Request *request, Perfd__V1__ServerMessage **ret_message);
+
+/* tls-failure.c: why c->tls has failed, at connecting; and why it has ended. */
+int client_fail_tls(perfd_client *c);
+int client_fail_tls_closed(perfd_client *c);
+
+/* tls-files.c */
+void client_forget_tls(perfd_client *c);
 
 /* connect.c: as before perfd_client_connect(). */
 void client_disconnect(perfd_client *c);

@@ -51,6 +51,7 @@ static int client_greet(perfd_client *c) {
 
 /* A connection that did not come to a greeting, or to a stream, is taken back, so that another one can be tried. */
 void client_disconnect(perfd_client *c) {
+        tls_close(&c->tls);
         close(c->fd);
         c->fd = -1;
         c->state = CLIENT_NEW;

@@ -31,6 +31,8 @@ int client_fail_closed(perfd_client *c) {
         c->state = CLIENT_BROKEN;
         if (c->tunnel.to)
                 return fail_tunnel(c);
+        if (c->tls.to)
+                return client_fail_tls_closed(c);
         return client_fail(c, PERFD_E_CLOSED, "closed",
                            "the daemon closed the connection without a word: it was killed, or its log says why");
 }
@@ -57,13 +59,26 @@ uint64_t client_now(void) {
 }
 
 short perfd_client_events(const perfd_client *c) {
-        return c->fd < 0 ? 0 : (short)(POLLIN | (c->out ? POLLOUT : 0));
+        if (c->fd < 0)
+                return 0;
+        return c->tls.to ? tls_events(&c->tls, c->out != NULL) : (short)(POLLIN | (c->out ? POLLOUT : 0));
+}
+
+bool client_has_pending(const perfd_client *c) {
+        return tls_has_pending(&c->tls);
+}
+
+static ssize_t client_send_some(perfd_client *c) {
+        const uint8_t *bytes = c->out + c->sent;
+        size_t n = c->n_out - c->sent;
+
+        return c->tls.to ? tls_write(&c->tls, bytes, n) : send(c->fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /* A daemon that goes away while we send may have said why: that is read first. */
 int client_send(perfd_client *c) {
         while (c->sent < c->n_out) {
-                ssize_t n = send(c->fd, c->out + c->sent, c->n_out - c->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+                ssize_t n = client_send_some(c);
 
                 if (n >= 0) {
                         c->sent += (size_t)n;
@@ -84,7 +99,7 @@ int client_send(perfd_client *c) {
 }
 
 /* recv(2), and the fds that come along. */
-static ssize_t client_receive_some(perfd_client *c, uint8_t *to, size_t n) {
+static ssize_t client_receive_with_fds(perfd_client *c, uint8_t *to, size_t n) {
         struct iovec part = { to, n };
         union {
                 struct cmsghdr header;
@@ -101,6 +116,10 @@ static ssize_t client_receive_some(perfd_client *c, uint8_t *to, size_t n) {
                         memcpy(c->fds, CMSG_DATA(m), c->n_fds * sizeof(int));
                 }
         return received;
+}
+
+static ssize_t client_receive_some(perfd_client *c, uint8_t *to, size_t n) {
+        return c->tls.to ? tls_read(&c->tls, to, n) : client_receive_with_fds(c, to, n);
 }
 
 int client_receive(perfd_client *c, size_t most, size_t *ret_n) {

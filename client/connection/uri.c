@@ -1,6 +1,6 @@
 /*
- * Where a daemon is: unix:PATH, or ssh://[USER@]HOST[:PORT][/PATH], which is ssh(1) with `perfctl stdio` on the other side. What
- * ssh takes as a URI is left to it, so that names are those of its own configuration.
+ * Where a daemon is: unix:PATH; ssh://[USER@]HOST[:PORT][/PATH], which is ssh(1) with `perfctl stdio` on the other side; or
+ * tls://HOST:PORT, where perfd-relay listens. What ssh takes as a URI is left to it, so that names are those of its own configuration.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "client/connection/client.h"
+#include "client/connection/tls-connect.h"
 #include "client/connection/tunnel.h"
 
-static const char unix_scheme[] = "unix:", ssh_scheme[] = "ssh://";
+static const char unix_scheme[] = "unix:", ssh_scheme[] = "ssh://", tls_scheme[] = "tls://";
 
 enum { /* of perfctl, and of shells that find no program */
         STATUS_NO_DAEMON = 3,
@@ -50,7 +51,8 @@ static char *command_of(const char *path) {
 }
 
 static int fail_uri(perfd_client *c, const char *uri, const char *what) {
-        return client_fail(c, PERFD_E_INVALID, "bad-uri", "'%s' %s: expected unix:PATH or ssh://[USER@]HOST[:PORT][/PATH]", uri, what);
+        return client_fail(c, PERFD_E_INVALID, "bad-uri", "'%s' %s: expected unix:PATH, ssh://[USER@]HOST[:PORT][/PATH] or tls://HOST:PORT",
+                           uri, what);
 }
 
 /* The tunnel has ended before there was an answer, or what came is none. */
@@ -121,6 +123,54 @@ static int connect_ssh(perfd_client *c, const char *uri) {
         return r;
 }
 
+static bool is_port(const char *text) {
+        size_t n = strspn(text, "0123456789");
+        long number = n > 0 && n <= 5 ? strtol(text, NULL, 10) : 0;
+
+        return !text[n] && number >= 1 && number <= 65535;
+}
+
+static bool is_host(const char *text, bool is_address) {
+        static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+        const char *end = text + strspn(text, letters);
+
+        if (!is_address)
+                return *text && !*end;
+        end = text + strspn(text, "0123456789abcdefABCDEF:.");
+        if (*end == '%' && end[1]) /* of an interface */
+                end += 1 + strspn(end + 1, letters);
+        return strchr(text, ':') && !*end;
+}
+
+/* Cuts HOST:PORT or [ADDRESS]:PORT in two, behind which there may be a slash. */
+static const char *cut_authority(char *text, char **ret_host, char **ret_port) {
+        bool is_address = *text == '[';
+        size_t n = strlen(text);
+        char *end = is_address ? strchr(text, ']') : strchr(text, ':');
+
+        if (n > 0 && text[n - 1] == '/')
+                text[n - 1] = '\0';
+        if (strpbrk(text, "/@"))
+                return "has more than a host and a port";
+        *ret_host = text + is_address;
+        *ret_port = end ? end + is_address + 1 : NULL;
+        if (!end || (is_address && end[1] != ':'))
+                return "names no port, or no host (an address of IPv6 stands in brackets)";
+        *end = '\0';
+        if (!is_host(*ret_host, is_address))
+                return "names no host (an address of IPv6 stands in brackets)";
+        return is_port(*ret_port) ? NULL : "has a port that is none";
+}
+
+static int connect_tls(perfd_client *c, const char *uri) {
+        char *authority = strdup(uri + strlen(tls_scheme)), *host, *port;
+        const char *wrong = authority ? cut_authority(authority, &host, &port) : NULL;
+        int r = !authority ? client_fail_memory(c) : wrong ? fail_uri(c, uri, wrong) : client_connect_tls(c, uri, host, port);
+
+        free(authority);
+        return r;
+}
+
 int perfd_client_connect_uri(perfd_client *c, const char *uri) {
         if (c->state != CLIENT_NEW)
                 return client_fail(c, PERFD_E_STATE, "state", "this client is connected already");
@@ -133,5 +183,7 @@ int perfd_client_connect_uri(perfd_client *c, const char *uri) {
                 return perfd_client_connect(c, uri + strlen(unix_scheme));
         if (strncmp(uri, ssh_scheme, strlen(ssh_scheme)) == 0)
                 return connect_ssh(c, uri);
+        if (strncmp(uri, tls_scheme, strlen(tls_scheme)) == 0)
+                return connect_tls(c, uri);
         return fail_uri(c, uri, "has no scheme that is known");
 }

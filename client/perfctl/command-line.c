@@ -17,7 +17,8 @@
 
 const Option global_options[] = {
         { .name = "socket", .argument = "PATH", .help = "the daemon's control socket", .words = WORDS_FILES },
-        { .name = "host", .argument = "HOST", .help = "of another daemon, by ssh: HOST, USER@HOST, ssh://..." },
+        { .name = "host", .argument = "HOST", .help = "of another daemon: HOST by ssh, tls://HOST:PORT by TLS" },
+        { .name = "tls", .argument = "DIR", .help = "for tls://, ca.crt, client.crt and client.key", .words = WORDS_FILES },
         { .name = "json", .letter = 'j', .help = "print JSON, one document per line" },
         { .name = "headings", .help = "name the columns of tables also where stdout is no terminal" },
         { .name = "help", .help = "show the help of the verb" },
@@ -122,6 +123,8 @@ static void set_global(Perfctl *p, const Option *option, const char *value) {
                 p->socket = value;
         else if (strcmp(option->name, "host") == 0)
                 p->host = value;
+        else if (strcmp(option->name, "tls") == 0)
+                p->tls = value;
         else if (strcmp(option->name, "json") == 0)
                 p->json = true;
         else if (strcmp(option->name, "headings") == 0)

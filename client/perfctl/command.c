@@ -29,6 +29,9 @@ static bool is_given(const Perfctl *p, const Option *o) {
 }
 
 int command_check(const Perfctl *p) {
+        if (p->command && perfctl_is_tls(p))
+                return perfctl_fail(p, PERFCTL_USAGE, "the command behind -- would run on this machine, and %s is observed: run perfctl on "
+                                    "that host", p->host);
         if (p->command && p->host)
                 return perfctl_fail(p, PERFCTL_USAGE, "the command behind -- would run on this machine, and %s is observed: run perfctl "
                                     "there, as in `ssh %s perfctl ...`", p->host, p->host);

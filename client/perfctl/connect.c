@@ -1,7 +1,7 @@
 /*
  * Which daemon: --socket, $PERFD_SOCKET, or one of the two sockets of an installed perfd. The control socket is tried
  * first, because it can do everything; who may not use it gets the stream socket and, for a change, the daemon's no. With
- * --host or $PERFD_HOST perfctl does all that there.
+ * --host or $PERFD_HOST perfctl does all that there, but for tls://: what is permitted there is the relay's to say.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,15 +45,49 @@ static char *uri_of(const char *host, const char *socket) {
         return must_have(uri);
 }
 
+/* Where the certificates are: --tls, $PERFD_TLS, or the user's own; malloc. */
+static char *tls_directory(const Perfctl *p) {
+        const char *directory = p->tls ? p->tls : getenv("PERFD_TLS"), *home = getenv("HOME");
+        char *own;
+
+        if (directory && *directory)
+                return must_have(strdup(directory));
+        return must_have(asprintf(&own, "%s/.config/perfd/tls", home && *home ? home : "") < 0 ? NULL : own);
+}
+
+/* tls:// has a limit of time for its name, its handshake and the greeting. */
+static int connect_tls(Perfctl *p, const char *uri) {
+        char *directory = tls_directory(p);
+        int r = perfd_client_set_tls(p->client, directory);
+
+        free(directory);
+        perfd_client_set_timeout(p->client, GREETING_MS);
+        if (r == 0)
+                r = perfd_client_connect_uri(p->client, uri);
+        perfd_client_set_timeout(p->client, -1);
+        return r;
+}
+
+bool perfctl_is_tls(const Perfctl *p) {
+        return p->host && strncmp(p->host, "tls://", strlen("tls://")) == 0;
+}
+
 /* No limit of time: ssh asks for a password, or whether a host is known. */
 static int connect_host(Perfctl *p) {
-        char *uri = uri_of(p->host, p->socket);
+        char *uri;
+        int r;
 
+        if (perfctl_is_tls(p) && p->socket)
+                return perfctl_fail(p, PERFCTL_USAGE, "--socket is a path on %s, and there the relay's configuration says which socket it uses",
+                                    p->host);
+        uri = uri_of(p->host, p->socket);
         renew(p);
-        if (perfd_client_connect_uri(p->client, uri) != 0)
-                (void)perfctl_fail_client(p, NULL);
+        r = perfctl_is_tls(p) ? connect_tls(p, uri) : perfd_client_connect_uri(p->client, uri);
         free(uri);
-        return perfd_client_error(p->client)->code == 0 ? 0 : PERFCTL_UNREACHABLE;
+        if (r == 0)
+                return 0;
+        (void)perfctl_fail_client(p, NULL);
+        return PERFCTL_UNREACHABLE;
 }
 
 /* ret_control: why the control socket cannot be used, of two; malloc, or NULL. */

@@ -35,6 +35,7 @@ struct Perfctl {
         const Verb *verb;
         const char *socket; /* --socket, or NULL; with a host: its path there */
         const char *host;   /* another machine: --host or $PERFD_HOST; NULL: this one */
+        const char *tls;    /* a directory of certificates: --tls, or NULL */
         bool json;
         bool headings;      /* of tables, also where there is no terminal: --headings or $PERFCTL_HEADINGS */
         bool help, version;
@@ -74,6 +75,8 @@ void report_position(const char *expression, size_t offset);
 int perfctl_connect(Perfctl *p);
 /* The same without a message, and of this machine only: another one might ask for a password. */
 int perfctl_connect_quietly(Perfctl *p);
+/* The host is one that is reached by tls://. */
+bool perfctl_is_tls(const Perfctl *p);
 
 /* main() itself, for tests. */
 int perfctl_run(int argc, char **argv);

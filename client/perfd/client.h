@@ -29,14 +29,29 @@ int perfd_client_connect(perfd_client *client, const char *path);
  */
 int perfd_client_connect_fd(perfd_client *client, int fd);
 /*
- * The same at "unix:PATH", or on another host at "ssh://[USER@]HOST[:PORT][/PATH]", PATH being the socket there if it is not the usual
- * one. That runs ssh(1), or the program that $PERFD_SSH names instead, as a child of the caller, with the caller's configuration,
+ * The same at "unix:PATH", or on another host at "ssh://[USER@]HOST[:PORT][/PATH]" or "tls://HOST:PORT". With ssh, PATH is the socket
+ * there if it is not the usual one. That runs ssh(1), or the program that $PERFD_SSH names instead, as a child of the caller, with the caller's configuration,
  * agent and terminal, and `perfctl stdio` on that host; it ends with the client. Then SIGCHLD is delivered to the caller, whose own
  * handler must not wait for children that it does not know. The stream uses the socket. Errors as above; PERFD_E_INVALID: no such URI;
  * PERFD_E_UNREACHABLE has the reason "ssh": no connection to the host, "no-perfctl": the host has no perfctl, "unreachable": it has no
  * perfd.
+ *
+ * tls:// is TLS 1.3 to perfd-relay on that host, with the files of perfd_client_set_tls(). An address of IPv6 stands in brackets. The
+ * certificate there has to be of that CA and to have HOST in its subjectAltName. The stream uses the socket. Looking up the name takes as
+ * long as resolv.conf(5) says, whatever perfd_client_set_timeout() does. PERFD_E_INVALID: no such URI, or the files are not as they have
+ * to be (reasons "no-certificate", "bad-ca", "bad-certificate", "bad-key", "wrong-key", "readable-key"). PERFD_E_UNREACHABLE has one of
+ * these reasons: "unknown-host", "refused", "no-route", "timeout", "closed": no connection; "not-tls", "tls-version", "no-protocol":
+ * another server; "unknown-ca", "expired", "not-yet-valid", "wrong-name", "bad-certificate": of its certificate; "certificate-refused": it
+ * does not accept this client's.
  */
 int perfd_client_connect_uri(perfd_client *client, const char *uri);
+/*
+ * For tls://, before connecting: files in PEM, which are read at each connecting; ca.crt, client.crt and client.key in a directory, or one
+ * by one. The certificate may be followed by those between it and its CA. The key has no passphrase, and nobody but its owner may read it,
+ * if it is root's also a group. 0; PERFD_E_INVALID: a path is missing; -ENOMEM.
+ */
+int perfd_client_set_tls(perfd_client *client, const char *directory);
+int perfd_client_set_tls_files(perfd_client *client, const char *ca, const char *certificate, const char *key);
 
 /* The error of the last function that failed; never NULL; valid until the next call on this client. */
 const perfd_error *perfd_client_error(const perfd_client *client);

@@ -1,6 +1,6 @@
 /*
  * Where messages come from. By the socket they lie in the buffer of the connection, of which none that is whole may stay behind when
- * it is said that there are none, because poll(2) would not tell of it.
+ * it is said that there are none, because poll(2) would not tell of it; nor may the rest of a record of TLS, which is 16 KiB at most.
  */
 #include "client/stream/stream.h"
 
@@ -24,7 +24,7 @@ static int next_by_socket(perfd_client *c, bool *ret_any) {
                 n = 0;
                 if (look->bytes < BYTES_AT_ONCE)
                         r = stream_send(c);
-                if (r == 0 && look->bytes < BYTES_AT_ONCE)
+                if (r == 0 && (look->bytes < BYTES_AT_ONCE || client_has_pending(c)))
                         r = client_receive(c, SIZE_MAX, &n);
                 if (r != 0 || n == 0) {
                         *look = (Look){ .is_awake = false };

@@ -12,7 +12,7 @@ uint64_t perfd_client_due(perfd_client *c) {
 
         if (c->state != CLIENT_STREAMING)
                 return UINT64_MAX;
-        if (s->look.is_awake) /* by batches: there may be more */
+        if (s->look.is_awake || client_has_pending(c)) /* by batches: there may be more */
                 return 0;
         /* the ring is armed since it was looked at last, and what came behind that was rung for */
         return ring_reader_is_open(&s->ring) ? adaptive_poll_sleep(&s->pace, &s->ring, client_now()) : UINT64_MAX;

@@ -196,7 +196,7 @@ def test_failures():
         check("cannot be run: No such file" in err, err)
         for wrong in "a b", "-oProxyCommand=x", "tls:/x", "ftp://web1", "@":
             err = host.run("status", host=wrong, status=3)[1]
-            check("expected unix:PATH or ssh://" in err or "cannot be run" in err, f"{wrong}: {err!r}")
+            check("expected unix:PATH, ssh://" in err or "cannot be run" in err, f"{wrong}: {err!r}")
         host.write("ssh", "#!/bin/sh\nexit 1\n", 0o755)
 
 

@@ -59,7 +59,7 @@ static void test_wrong_uris(void **state) {
 
         become("exit 9");
         for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-                check_failure(wrong[i], PERFD_E_INVALID, "bad-uri", "expected unix:PATH or ssh://");
+                check_failure(wrong[i], PERFD_E_INVALID, "bad-uri", "expected unix:PATH, ssh://");
         check_failure("unix:", PERFD_E_INVALID, "bad-path", "1 to 107 bytes");
         check_failure("unix:/nowhere/a", PERFD_E_UNREACHABLE, "unreachable", "does not exist");
 }

@@ -20,7 +20,7 @@ CLOCKS = {"monotonic": time.CLOCK_MONOTONIC, "monotonic-raw": time.CLOCK_MONOTON
 class Client(Connection):
     """One connection: requests first, then perhaps one stream. Of one thread at a time.
 
-    path: of a socket of perfd, or a socket that is connected with it. Without one $PERFD_SOCKET; without that the control
+    path: of a socket of perfd, or a socket that is connected with it, also one of ssl. Without one $PERFD_SOCKET; without that the control
     socket of an installed perfd, or the stream socket where that one cannot be used. program: what the daemon's log calls
     this client. timeout: seconds for each answer, then TimeoutError, and the connection is closed; None waits for ever.
 

@@ -4,6 +4,7 @@ import math
 import os
 import select
 import socket
+import ssl
 import struct
 import time
 
@@ -149,6 +150,8 @@ class Connection:
     def receive_bytes(self, deadline=None):
         """Some bytes from the socket, b"" at its end; fds that come with them are in .fds."""
         self.wait(deadline)
+        if isinstance(self.socket, ssl.SSLSocket):
+            return self._receive_record(deadline)
         try:
             got, fds, _, _ = socket.recv_fds(self.socket, 1 << 16, MAX_FDS, socket.MSG_CMSG_CLOEXEC)
         except ConnectionError as error:
@@ -156,6 +159,16 @@ class Connection:
         self.fds += fds
         require(len(self.fds) <= MAX_FDS, f"{len(self.fds)} fds came")
         return got
+
+    def _receive_record(self, deadline=None):
+        """All of a record of TLS, so that nothing is left that poll() does not know of."""
+        self.socket.settimeout(None if deadline is None else max(0.001, deadline - time.monotonic()))
+        try:
+            return self.socket.recv(1 << 14)
+        except (ConnectionError, ssl.SSLError) as error:
+            raise Disconnected(f"the connection to perfd broke: {error.strerror}") from error
+        finally:
+            self.socket.settimeout(None)
 
     def receive_bells(self, deadline=None):
         """b"" at the end of the connection, also where the daemon has ended it before it read all that was said of room."""
