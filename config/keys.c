@@ -227,14 +227,18 @@ const char *key_below(const Key *k, const char *pattern) {
         return strchr(last, '.') ? NULL : last;
 }
 
-const Key *key_find(const char *pattern, const char *key) {
-        for (size_t i = 0; i < n_config_keys; i++) {
-                const char *last = key_below(&config_keys[i], pattern);
+const Key *key_find_in(const Key *keys, size_t n_keys, const char *pattern, const char *key) {
+        for (size_t i = 0; i < n_keys; i++) {
+                const char *last = key_below(&keys[i], pattern);
 
                 if (last && strcmp(last, key) == 0)
-                        return &config_keys[i];
+                        return &keys[i];
         }
         return NULL;
+}
+
+const Key *key_find(const char *pattern, const char *key) {
+        return key_find_in(config_keys, n_config_keys, pattern, key);
 }
 
 KeyOwner key_owner(const Key *k) {

@@ -1,5 +1,6 @@
 /*
- * The table of keys: one row is one key of perfd.yaml. Parser, checks, defaults and hints come from it, and
+ * A table of keys: one row is one key of perfd.yaml, or of another file that is read the same way (relay.yaml, client/relay/). Parser,
+ * checks, defaults and hints come from it, and
  * tests/check/config-keys compares it with perfd.yaml(5). A new key is one row, and one item in the man page.
  */
 #pragma once
@@ -25,6 +26,7 @@ typedef enum KeyType {
         KEY_CHOICE,     /* int, one of choices */
         KEY_CHOICES,    /* list: unsigned, some of choices */
         KEY_PATH,       /* char *, absolute, fits into a socket address */
+        KEY_TEXT,       /* char *, one line */
         KEY_ACCOUNT,    /* char *, name or number of a group */
         KEY_NAME,       /* char *, see name_check() */
         KEY_EVENT,      /* char *, see event_names_parse(); without white space */
@@ -80,6 +82,8 @@ static inline size_t key_index(const Key *k) {
 
 /* The row of `pattern`.`key`; with pattern "" a key of the top level. NULL if there is none. */
 const Key *key_find(const char *pattern, const char *key);
+/* The same in another table. */
+const Key *key_find_in(const Key *keys, size_t n_keys, const char *pattern, const char *key);
 /* The row is directly below `pattern`; gives its last part. NULL if it is not. */
 const char *key_below(const Key *k, const char *pattern);
 /* The struct that Key.offset refers to. */

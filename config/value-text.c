@@ -115,6 +115,15 @@ int path_decode(const Key *k, const char *text, char **to, Explanation *e) {
         return r != 0 ? r : text_set(text, to);
 }
 
+int line_decode(const Key *k, const char *text, char **to, Explanation *e) {
+        int r;
+
+        if (!text[0] || strnlen(text, TEXT_MAX + 1) > TEXT_MAX)
+                return refuse_value(k, text, e, "");
+        r = text_check(k, text, TEXT_LINE, e);
+        return r != 0 ? r : text_set(text, to);
+}
+
 static int account_check(const Key *k, const char *text, Explanation *e) {
         static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
         size_t length = strlen(text);

@@ -11,6 +11,7 @@
 
 /* One value of the key's type, as a copy in *to; text is not empty. REFUSED_INVALID, -ENOMEM. */
 int path_decode(const Key *k, const char *text, char **to, Explanation *e);
+int line_decode(const Key *k, const char *text, char **to, Explanation *e);
 int account_decode(const Key *k, const char *text, char **to, Explanation *e);
 int name_decode(const Key *k, const char *text, char **to, Explanation *e);
 int event_decode(const Key *k, const char *text, char **to, Explanation *e);

@@ -225,6 +225,8 @@ static int decode(const Key *k, const char *text, void *to, Index *known, Explan
                 return ids_add(k, text, to, known, e);
         case KEY_PATH:
                 return path_decode(k, text, to, e);
+        case KEY_TEXT:
+                return line_decode(k, text, to, e);
         case KEY_ACCOUNT:
                 return account_decode(k, text, to, e);
         case KEY_NAME:
@@ -301,11 +303,12 @@ int value_check_number(const char *pattern, uint64_t number, Explanation *e) {
                       k->type == KEY_DURATION ? " ns" : "", k->range);
 }
 
-static void value_deinit(const Key *k, void *object) {
+void value_deinit(const Key *k, void *object) {
         void *value = (char *)object + k->offset;
 
         switch (k->type) {
         case KEY_PATH:
+        case KEY_TEXT:
         case KEY_ACCOUNT:
         case KEY_NAME:
         case KEY_EVENT:

@@ -29,6 +29,8 @@ int value_decode_to(const char *pattern, const char *text, void *to, Explanation
 /* Whether a number may be the value of a KEY_COUNT, KEY_SIZE or KEY_DURATION (ns). 0 or REFUSED_INVALID. */
 int value_check_number(const char *pattern, uint64_t number, Explanation *e);
 
+/* Frees what the value of `k` in `object` owns. */
+void value_deinit(const Key *k, void *object);
 /* Sets every value of `object` that has a default text. -ENOMEM. */
 int values_set_defaults(KeyOwner owner, void *object);
 /* Frees what all values of `object` own. */

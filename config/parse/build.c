@@ -43,6 +43,9 @@ int build_init(Build *b, ConfigDiagnostics *m) {
         *b = (Build){ .config = config_default(), .diagnostics = m, .parts = parts };
         if (!b->config)
                 return error_origin(-ENOMEM);
+        b->keys = config_keys;
+        b->n_keys = n_config_keys;
+        b->set_at = b->config->set_at;
         b->config->read_at = clock_now(CLOCK_REALTIME);
         return 0;
 }

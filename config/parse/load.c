@@ -5,12 +5,12 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "config/document/node.h"
 #include "config/parse/build.h"
+#include "config/parse/file.h"
 #include "config/parse/load.h"
 #include "config/text/words.h"
 #include "daemon/base/array.h"
@@ -30,51 +30,18 @@ static void file_names_deinit(FileNames *n) {
 
 /* Translates the failure of a system call on the file `at`. */
 static int refuse_file(Build *b, ConfigPlace at, const char *what, int error) {
-        if (error == ENOMEM)
-                return error_origin(-ENOMEM);
-        config_diagnostics_add(b->diagnostics, at, "%s: %s", what, strerror(error));
         b->is_partial = true;
-        return REFUSED_INVALID;
+        return config_file_refuse(b->diagnostics, at, what, error);
 }
 
-/* The whole file, whatever fstat(2) said of its size; at most one byte more than may be in it. */
+/* With its stamp. */
 static int file_read(Build *b, ConfigPlace at, char **ret_bytes, size_t *ret_length) {
-        WITH_FD_RESERVE; /* and without a checkpoint, at which others would have it too */
-        _cleanup_close_ int fd = open(at.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-        _cleanup_free_ char *bytes = NULL;
-        size_t length = 0;
-        struct stat st;
-        int r;
+        struct stat st = { .st_mode = 0 };
+        int r = config_file_read(b->diagnostics, at, CONFIG_FILE_MAX, ret_bytes, ret_length, &st);
 
-        if (fd < 0)
-                return refuse_file(b, at, "the file cannot be opened", errno);
-        if (fstat(fd, &st) < 0)
-                return refuse_file(b, at, "the file cannot be examined", errno);
-        r = file_stamps_add(&b->config->stamps, at.path, &st);
-        if (r < 0)
-                return r;
-        if (!S_ISREG(st.st_mode)) {
-                config_diagnostics_add(b->diagnostics, at, "this is not a regular file");
+        if (r == REFUSED_INVALID)
                 b->is_partial = true;
-                return REFUSED_INVALID;
-        }
-        bytes = malloc(CONFIG_FILE_MAX + 1);
-        if (!bytes)
-                return error_origin(-ENOMEM);
-        while (length <= CONFIG_FILE_MAX) {
-                ssize_t n = read(fd, bytes + length, CONFIG_FILE_MAX + 1 - length);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return refuse_file(b, at, "the file cannot be read", errno);
-                if (n == 0)
-                        break;
-                length += (size_t)n;
-        }
-        *ret_bytes = TAKE_PTR(bytes);
-        *ret_length = length;
-        return 0;
+        return r >= 0 && st.st_mode != 0 && file_stamps_add(&b->config->stamps, at.path, &st) < 0 ? error_origin(-ENOMEM) : r;
 }
 
 static int load_file(Build *b, const char *path) {

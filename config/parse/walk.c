@@ -35,14 +35,14 @@ static void key_refuse(Build *b, const Node *key, const char *pattern) {
                 config_diagnostics_add(b->diagnostics, key->at, "key '<<': merge keys are not supported; remove it");
                 return;
         }
-        for (size_t i = 0; !config_diagnostics_is_full(b->diagnostics) && i < n_config_keys; i++) {
-                const char *last = key_below(&config_keys[i], pattern);
+        for (size_t i = 0; !config_diagnostics_is_full(b->diagnostics) && i < b->n_keys; i++) {
+                const char *last = key_below(&b->keys[i], pattern);
 
                 if (last)
                         nearest_add(&near, key->text, last);
         }
-        for (size_t i = 0; !near.word && strlen(key->text) >= 3 && i < n_config_keys; i++) {
-                const char *last = key_below(&config_keys[i], pattern);
+        for (size_t i = 0; !near.word && strlen(key->text) >= 3 && i < b->n_keys; i++) {
+                const char *last = key_below(&b->keys[i], pattern);
 
                 if (last && strncmp(last, key->text, strlen(key->text)) == 0) /* "freq" */
                         near.word = last;
@@ -128,12 +128,12 @@ static int list_build(Build *b, const Key *k, const Node *n, void *object) {
 
 /* Keys that must be there and are not. Without an item of its own, such a key is missing at the start of the map. */
 static void section_check_required(Build *b, const char *pattern, const Node *map, const bool *seen) {
-        for (size_t i = 0; i < n_config_keys; i++) {
-                const char *last = key_below(&config_keys[i], pattern);
+        for (size_t i = 0; i < b->n_keys; i++) {
+                const char *last = key_below(&b->keys[i], pattern);
 
-                if (last && config_keys[i].required && !seen[i])
+                if (last && b->keys[i].required && !seen[i])
                         config_diagnostics_add(b->diagnostics, map->at, "key '%s' is missing, expected %s", last,
-                                               config_keys[i].range);
+                                               b->keys[i].range);
         }
 }
 
@@ -148,7 +148,7 @@ int section_build(Build *b, const char *pattern, const Node *map, void *object) 
                 return 0;
         }
         for (size_t i = 0; map->kind == NODE_MAP && i + 1 < map->n_children && r == 0; i += 2) {
-                const Key *k = key_find(pattern, map->children[i]->text);
+                const Key *k = key_find_in(b->keys, b->n_keys, pattern, map->children[i]->text);
 
                 r = checkpoint(NULL);
                 if (r == 0 && !k) {
@@ -156,7 +156,7 @@ int section_build(Build *b, const char *pattern, const Node *map, void *object) 
                         continue;
                 }
                 if (r == 0) {
-                        seen[key_index(k)] = true;
+                        seen[k - b->keys] = true;
                         r = value_build(b, k, map->children[i], map->children[i + 1], object);
                 }
         }
@@ -185,7 +185,7 @@ static int value_build(Build *b, const Key *k, const Node *key, const Node *valu
         default:
                 r = text_build(b, k, value, object, &set);
                 if (set && key_owner(k) == OWNER_CONFIG)
-                        b->config->set_at[key_index(k)] = value->at;
+                        b->set_at[k - b->keys] = value->at;
                 return r;
         }
 }

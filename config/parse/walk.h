@@ -1,6 +1,6 @@
 /*
- * For this folder alone: the walk over a document along the table of keys. It knows no key by its name: what keys mean together is known
- * to the parts of Build, which walk on below them.
+ * For this folder, and for who reads another file along a table of its own: the walk over a document along a table of keys. It knows no
+ * key by its name: what keys mean together is known to the parts of Build, which walk on below them.
  */
 #pragma once
 
@@ -15,8 +15,11 @@ typedef int (*BuildPart)(Build *b, const Key *k, const Node *value, void *object
 
 /* A configuration under construction. */
 struct Build {
-        Config *config;
+        Config *config; /* NULL: of another file */
         ConfigDiagnostics *diagnostics;
+        const Key *keys; /* the table */
+        size_t n_keys;   /* at most KEYS_MAX */
+        ConfigPlace *set_at; /* by row: where the values of the file as a whole stand; OWNER_CONFIG */
         const BuildPart *parts; /* by KeyType; NULL: the walk itself knows how */
         bool is_partial;        /* a file could not be read whole, so what is missing may stand there */
 };

@@ -31,6 +31,11 @@ static const char *const ids[] = {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool to_journal;
+static const char *program = "perfd";
+
+void log_set_program(const char *name) {
+        program = name;
+}
 
 static void find_journal(void) {
         const char *stream = getenv("JOURNAL_STREAM");
@@ -120,7 +125,7 @@ static void put(const LogPlace *place, int priority, LogMessage message, const L
         if (to_journal)
                 send_entry(place, priority, message, cause, fields, line);
         else
-                fprintf(stderr, "perfd: %s\n", line);
+                fprintf(stderr, "%s: %s\n", program, line);
 }
 
 /* ---- whose lines ------------------------------------------------------------------------------------------------- */

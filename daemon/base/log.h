@@ -70,5 +70,7 @@ typedef struct LogCause {
 #define LOG_WINDOW (10 * NSEC_PER_SEC)
 LogCause log_charge(LogCause cause);
 
+/* The program whose lines these are, in front of those that go to stderr; static, before the first line. Without: perfd. */
+void log_set_program(const char *name);
 /* Whether entries go to the journal, where text that is only written to stderr has no priority. Any thread. */
 bool log_is_journal(void);

@@ -1,0 +1,250 @@
+/*
+ * A relay.yaml with an error is read to its end all the same, and the files that it names are looked at too, so that one run says
+ * everything. What a predicate means is perfd's to say: it refuses the first request of a client whose `where` it cannot parse.
+ */
+#include "client/relay/relay-config.h"
+
+#include <string.h>
+
+#include "client/relay/endpoint.h"
+#include "config/config.h"
+#include "config/document/node.h"
+#include "config/parse/file.h"
+#include "config/parse/walk.h"
+#include "config/text/words.h"
+#include "config/value.h"
+#include "daemon/base/array.h"
+#include "daemon/base/glob.h"
+
+static bool key_is_of_rule(const Key *k) {
+        return strncmp(k->pattern, "clients[].", strlen("clients[].")) == 0;
+}
+
+static bool key_has_value(const Key *k) {
+        return k->type != KEY_SECTION && k->type != KEY_RULES;
+}
+
+static int set_defaults(bool of_rule, void *object) {
+        Explanation e;
+        int r = 0;
+
+        for (size_t i = 0; i < n_relay_keys && r == 0; i++)
+                if (relay_keys[i].default_text && key_is_of_rule(&relay_keys[i]) == of_rule)
+                        r = value_decode(&relay_keys[i], relay_keys[i].default_text, object, &e);
+        return r;
+}
+
+static void values_free(bool of_rule, void *object) {
+        for (size_t i = 0; i < n_relay_keys; i++)
+                if (key_has_value(&relay_keys[i]) && key_is_of_rule(&relay_keys[i]) == of_rule)
+                        value_deinit(&relay_keys[i], object);
+}
+
+RelayConfig *relay_config_free(RelayConfig *c) {
+        for (size_t i = 0; i < c->n_rules; i++) {
+                pattern_free(c->rules[i].glob);
+                values_free(true, &c->rules[i]);
+        }
+        free(c->rules);
+        values_free(false, c);
+        free(c->path);
+        free(c);
+        return NULL;
+}
+
+ConfigPlace relay_config_place(const RelayConfig *c, const char *pattern) {
+        for (size_t i = 0; i < n_relay_keys; i++)
+                if (strcmp(relay_keys[i].pattern, pattern) == 0 && c->set_at[i].path)
+                        return c->set_at[i];
+        return (ConfigPlace){ .path = c->path };
+}
+
+/* With `control` perfd is told no limit, so what stands beside it would be believed and not hold. */
+static void control_check(Build *b, const RelayRule *rule, const Node *item) {
+        static const char *const limits[] = { "where", "status", "raw", "queue" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+                ConfigPlace at = map_place(item, limits[i]);
+
+                if (at.path)
+                        config_diagnostics_add(b->diagnostics, at, "%s: it has no effect with 'control: true', by which the client may do "
+                                "everything; remove one of them", limits[i]);
+        }
+        for (size_t i = 0; i < rule->events.n; i++)
+                if (strcmp(rule->events.items[i], "*") != 0) {
+                        config_diagnostics_add(b->diagnostics, map_place(item, "events"), "events: found %s, which has no effect with "
+                                "'control: true', by which the client may do everything; remove one of them, or write ['*']",
+                                               QUOTE(rule->events.items[i]));
+                        return;
+                }
+}
+
+static int rule_check(Build *b, RelayRule *rule, const Node *item) {
+        const Node *name = node_find(item, "name");
+        Explanation e = EXPLANATION_NULL;
+        int r = 0;
+
+        if (rule->events.n > CONFIG_GRANTS_MAX)
+                config_diagnostics_add(b->diagnostics, map_place(item, "events"), "events: found %zu, expected at most %d; use globs",
+                                       rule->events.n, CONFIG_GRANTS_MAX);
+        if (rule->control)
+                control_check(b, rule, item);
+        else if (rule->where && rule->events.n == 0)
+                config_diagnostics_add(b->diagnostics, map_place(item, "where"), "where: it has no effect without 'events'");
+        if (rule->name)
+                r = glob_compile(rule->name, &rule->glob, &e);
+        if (r > 0)
+                config_diagnostics_add(b->diagnostics, node_place(name, e.position), "name: %s", e.text);
+        return r < 0 ? r : 0;
+}
+
+static int rule_build(Build *b, RelayConfig *c, const Node *item) {
+        RelayRule *rule;
+        int r;
+
+        if (item->kind != NODE_MAP) {
+                node_refuse(b, item, "clients", "a mapping with keys such as 'name' and 'events'");
+                return 0;
+        }
+        if (!ARRAY_ROOM(c->rules, c->n_rules))
+                return error_origin(-ENOMEM);
+        rule = &c->rules[c->n_rules++];
+        *rule = (RelayRule){ .at = item->at };
+        r = set_defaults(true, rule);
+        if (r == 0)
+                r = section_build(b, "clients[]", item, rule);
+        return r == 0 ? rule_check(b, rule, item) : r;
+}
+
+static int rules_build(Build *b, const Key *k, const Node *list, void *object) {
+        RelayConfig *c = object;
+        int r = 0;
+
+        if (list->kind != NODE_LIST)
+                node_refuse(b, list, key_label(k), k->range);
+        else if (list->n_children == 0)
+                config_diagnostics_add(b->diagnostics, list->at, "%s: found nothing, expected %s", key_label(k), k->range);
+        for (size_t i = 0; list->kind == NODE_LIST && i < list->n_children && r == 0; i++) {
+                if (i >= RELAY_RULES_MAX) {
+                        config_diagnostics_add(b->diagnostics, list->children[i]->at, "%s: at most %d", key_label(k), RELAY_RULES_MAX);
+                        break;
+                }
+                r = rule_build(b, c, list->children[i]);
+        }
+        return r;
+}
+
+/* Each address where it stands. */
+static void listen_check(Build *b, const Node *root, const RelayConfig *c) {
+        const Node *section = root && root->kind == NODE_MAP ? node_find(root, "listen") : NULL;
+        const Node *list = section && section->kind == NODE_MAP ? node_find(section, "tls") : NULL;
+
+        for (size_t i = 0; list && list->kind == NODE_LIST && i < list->n_children; i++) {
+                Explanation e = EXPLANATION_NULL;
+                Endpoint unused;
+
+                if (list->children[i]->kind == NODE_TEXT && !node_is_empty(list->children[i]) &&
+                    endpoint_parse(list->children[i]->text, &unused, &e) != 0)
+                        config_diagnostics_add(b->diagnostics, node_place(list->children[i], e.position), "listen.tls: %s", e.text);
+        }
+        if (section && c->listen.n == 0 && !list)
+                config_diagnostics_add_warning(b->diagnostics, section->at, "listen: without 'tls' the relay has only the sockets that "
+                        "systemd gives it");
+}
+
+static void settings_check(Build *b, const RelayConfig *c) {
+        for (size_t i = 0; i < c->n_rules; i++)
+                if (c->rules[i].control && !c->control) {
+                        config_diagnostics_add(b->diagnostics, c->rules[i].at, "control: it needs perfd.control, the control socket of "
+                                "perfd");
+                        return;
+                }
+}
+
+/* Relative to the directory of relay.yaml. -ENOMEM. */
+static int path_complete(const RelayConfig *c, char **path) {
+        const char *end = strrchr(c->path, '/');
+        char *complete;
+
+        if (!*path || **path == '/' || !end)
+                return 0;
+        if (asprintf(&complete, "%.*s/%s", (int)(end - c->path), c->path, *path) < 0)
+                return error_origin(-ENOMEM);
+        free(*path);
+        *path = complete;
+        return 0;
+}
+
+static int paths_complete(RelayConfig *c) {
+        char **paths[] = { &c->certificate, &c->key, &c->ca, &c->crl };
+        int r = 0;
+
+        for (size_t i = 0; i < ARRAY_SIZE(paths) && r == 0; i++)
+                r = path_complete(c, paths[i]);
+        return r;
+}
+
+static int feed(RelayConfig *c, const char *bytes, size_t length, ConfigDiagnostics *m) {
+        static const BuildPart parts[_KEY_TYPE_MAX] = { [KEY_RULES] = rules_build };
+        Build b = { .diagnostics = m, .parts = parts, .keys = relay_keys, .n_keys = n_relay_keys, .set_at = c->set_at };
+        _cleanup_(document_deinit) Document d = DOCUMENT_NULL;
+        int r = document_decode(c->path, 0, bytes, length, m, &d);
+
+        if (r == 0 && !d.root)
+                config_diagnostics_add(m, (ConfigPlace){ .path = c->path, .line = 1, .column = 1 }, "the file is empty, expected the keys "
+                        "version, listen and clients");
+        if (r == 0 && d.root)
+                r = section_build(&b, "", d.root, c);
+        if (r == 0) {
+                listen_check(&b, d.root, c);
+                settings_check(&b, c);
+                r = paths_complete(c);
+        }
+        return r;
+}
+
+static int config_new(const char *path, RelayConfig **ret) {
+        RelayConfig *c = calloc(1, sizeof(*c));
+
+        if (!c)
+                return error_origin(-ENOMEM);
+        c->path = strdup(path);
+        if (!c->path || set_defaults(false, c) < 0) {
+                relay_config_free(c);
+                return error_origin(-ENOMEM);
+        }
+        *ret = c;
+        return 0;
+}
+
+/* What was said has places, which point into the configuration: a copy of their path is in each (diagnostic.h). */
+int relay_config_parse(const char *path, const char *bytes, size_t length, ConfigDiagnostics *m, RelayConfig **ret) {
+        _cleanup_(relay_config_freep) RelayConfig *c = NULL;
+        int r = config_new(path, &c);
+
+        if (r == 0)
+                r = feed(c, bytes, length, m);
+        if (r < 0)
+                return r;
+        if (r == 0)
+                *ret = TAKE_PTR(c);
+        return m->n_errors > 0 ? REFUSED_INVALID : r;
+}
+
+int relay_config_load(const char *path, ConfigDiagnostics *m, RelayConfig **ret) {
+        _cleanup_free_ char *bytes = NULL;
+        size_t length = 0;
+        struct stat st;
+        int r = config_file_read(m, (ConfigPlace){ .path = path }, CONFIG_FILE_MAX, &bytes, &length, &st);
+
+        return r != 0 ? r : relay_config_parse(path, bytes, length, m, ret);
+}
+
+static bool texts_equal(const char *a, const char *b) {
+        return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+bool relay_rule_grants_same(const RelayRule *a, const RelayRule *b) {
+        return strings_equal(&a->events, &b->events) && texts_equal(a->where, b->where) && a->status == b->status &&
+               a->raw == b->raw && a->control == b->control && a->queue == b->queue;
+}

@@ -1,0 +1,61 @@
+/* One row is one key of relay.yaml; tests/check/config-keys compares them with relay.yaml(5). */
+#include <stddef.h>
+
+#include "client/relay/relay-config.h"
+
+#define KIB ((uint64_t)1 << 10)
+#define GIB ((uint64_t)1 << 30)
+#define MSEC UINT64_C(1000000) /* ns */
+
+#define IN_CONFIG(field) .offset = offsetof(RelayConfig, field)
+#define IN_RULE(field) .offset = offsetof(RelayRule, field)
+
+const Key relay_keys[] = {
+        { "version", KEY_COUNT, NULL, "1, the only version of this format", "version of the format", .required = true,
+          IN_CONFIG(version), .min = 1, .max = 1 },
+
+        { "perfd", KEY_SECTION, .help = "the sockets of perfd" },
+        { "perfd.stream", KEY_PATH, "/run/perfd/stream.sock", "an absolute path of at most 107 bytes",
+          "stream socket of perfd", IN_CONFIG(stream) },
+        { "perfd.control", KEY_PATH, NULL, "an absolute path of at most 107 bytes",
+          "control socket of perfd, for clients with 'control'", IN_CONFIG(control) },
+
+        { "listen", KEY_SECTION, NULL, "a mapping with the keys certificate, key and ca", "where clients connect, and the certificates",
+          .required = true },
+        { "listen.tls", KEY_WORDS, NULL, "addresses with ports in a list, such as ['0.0.0.0:7443', '[::]:7443']",
+          "where the relay listens", IN_CONFIG(listen) },
+        { "listen.certificate", KEY_TEXT, NULL, "the path of a file in PEM format", "certificate of the relay, and those between it and its CA",
+          .required = true, IN_CONFIG(certificate) },
+        { "listen.key", KEY_TEXT, NULL, "the path of a file in PEM format", "private key of that certificate", .required = true,
+          IN_CONFIG(key) },
+        { "listen.ca", KEY_TEXT, NULL, "the path of a file in PEM format", "CAs whose certificates clients may have",
+          .required = true, IN_CONFIG(ca) },
+        { "listen.crl", KEY_TEXT, NULL, "the path of a file in PEM format", "certificates that these CAs have revoked", IN_CONFIG(crl) },
+        { "listen.handshakes", KEY_COUNT, "256", "a whole number from 1 to 65536",
+          "connections that are not authenticated yet, at a time", IN_CONFIG(handshakes), .min = 1, .max = 65536 },
+        { "listen.handshakes-per-address", KEY_COUNT, "16", "a whole number from 1 to 65536", "the same from one address",
+          IN_CONFIG(handshakes_per_address), .min = 1, .max = 65536 },
+        { "listen.handshake-timeout", KEY_DURATION, "10s", "a duration from 100ms to 5m", "how long a client has to authenticate",
+          IN_CONFIG(handshake_timeout), .min = 100 * MSEC, .max = 300000 * MSEC },
+
+        { "clients", KEY_RULES, NULL, "a list of clients", "what clients may do; the first item that matches a client decides",
+          .required = true },
+        { "clients[].name", KEY_TEXT, NULL, "a name of certificates or a glob", "matches certificates with such a name",
+          .required = true, IN_RULE(name) },
+        { "clients[].events", KEY_WORDS, NULL, "names of events or globs in a list, such as [\"sched:*\"]", "samples of these events",
+          IN_RULE(events) },
+        { "clients[].where", KEY_FILTER, NULL, "a predicate of at most 4000 bytes, such as 'sample.pid == 17'",
+          "predicate that restricts the samples of the client", IN_RULE(where) },
+        { "clients[].status", KEY_BOOL, "true", "true or false", "query state, events and the ledger", IN_RULE(status) },
+        { "clients[].raw", KEY_BOOL, "false", "true or false", "the raw bytes of samples", IN_RULE(raw) },
+        { "clients[].queue", KEY_SIZE, NULL, "a size from 64KiB to 1GiB", "the largest queue that a stream of the client may have",
+          IN_RULE(queue), .min = 64 * KIB, .max = GIB },
+        { "clients[].connections", KEY_COUNT, "16", "a whole number from 1 to 65536", "connections of one name at a time",
+          IN_RULE(connections), .min = 1, .max = 65536 },
+        { "clients[].bytes-per-second", KEY_SIZE, NULL, "a size from 4KiB to 1024GiB", "how fast each connection is given bytes",
+          IN_RULE(bytes_per_second), .min = 4 * KIB, .max = 1024 * GIB },
+        { "clients[].control", KEY_BOOL, "false", "true or false", "everything that the control socket allows", IN_RULE(control) },
+};
+
+const size_t n_relay_keys = sizeof(relay_keys) / sizeof(relay_keys[0]);
+_Static_assert(sizeof(relay_keys) / sizeof(relay_keys[0]) <= KEYS_MAX, "more keys than a set of them has room for: raise KEYS_MAX");

@@ -1,0 +1,129 @@
+/*
+ * All files are read again as a whole, or nothing changes. Then each client is looked at by the new ones as if it came now, but that
+ * it stays connected: only those that would be refused, or would get other rights, notice.
+ */
+#include <errno.h>
+#include <openssl/err.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/relay/connection.h"
+#include "client/relay/listener.h"
+#include "daemon/base/error.h"
+#include "daemon/base/log.h"
+
+static void say(const ConfigDiagnostic *diagnostic) {
+        char text[900];
+
+        if (!log_is_journal()) {
+                config_diagnostic_print(diagnostic, stderr);
+                return;
+        }
+        (void)config_diagnostic_text(diagnostic, text, sizeof(text));
+        log_print_with(diagnostic->warning ? LOG_WARNING : LOG_ERR, MESSAGE_BAD_CONFIG, LOG_FIELDS({ "REASON", "bad-config" }), "%s",
+                       text);
+}
+
+int relay_load(const char *path, RelayConfig **ret_config, SSL_CTX **ret_tls) {
+        _cleanup_(relay_config_freep) RelayConfig *config = NULL;
+        ConfigDiagnostics m = CONFIG_DIAGNOSTICS_NULL;
+        SSL_CTX *tls = NULL;
+        int r = relay_config_load(path, &m, &config), k = 0;
+
+        if (r >= 0 && config)
+                k = tls_context_new(config, &m, &tls);
+        r = r < 0 || k < 0 ? (r < 0 ? r : k) : config_diagnostics_finish(&m);
+        if (r == 0 && (m.n_errors > 0 || !tls))
+                r = REFUSED_INVALID;
+        for (size_t i = 0; i < m.n_items; i++)
+                say(&m.items[i]);
+        config_diagnostics_deinit(&m);
+        if (r != 0) {
+                SSL_CTX_free(tls);
+                return r;
+        }
+        *ret_config = TAKE_PTR(config);
+        *ret_tls = tls;
+        return 0;
+}
+
+/* By the new configuration. The connection may be gone afterwards. */
+static void look_again(RelayConnection *c) {
+        _cleanup_free_ char *name = NULL;
+        const RelayRule *rule = NULL, *before = c->rule;
+        Relay *r = c->relay;
+        int k = tls_verify_again(c->ssl, r->tls);
+
+        c->generation = r->generation;
+        c->rule = NULL; /* it is of a configuration that goes */
+        if (k != X509_V_OK) {
+                connection_end(c, PERFD__V1__STATUS__STATUS_DENIED, tls_verify_reason(k), X509_verify_cert_error_string(k));
+                return;
+        }
+        if (connection_find_rule(r->config, SSL_get0_peer_certificate(c->ssl), &rule, &name) < 0) {
+                connection_lose(c, "no-memory", strerror(ENOMEM));
+                return;
+        }
+        if (!rule) {
+                connection_end(c, PERFD__V1__STATUS__STATUS_DENIED, "not-permitted", "no item of 'clients' in relay.yaml matches a name of "
+                               "this certificate any more");
+                return;
+        }
+        if (strcmp(name, c->name) != 0 || !relay_rule_grants_same(before, rule)) {
+                connection_end(c, PERFD__V1__STATUS__STATUS_DENIED, "rights-changed", "what 'clients' in relay.yaml permits this client has "
+                               "changed: connect again");
+                return;
+        }
+        if (rule->bytes_per_second != before->bytes_per_second)
+                token_bucket_init(&c->bucket, rule->bytes_per_second, clock_now(CLOCK_MONOTONIC));
+        c->rule = rule;
+}
+
+/* One that is looked at may end, and no other: so the next one is known before. */
+static void look_at_all(Relay *r) {
+        for (RelayConnection *c = r->connections, *next; c; c = next) {
+                next = c->next;
+                if (c->state == RELAY_GREETING || c->state == RELAY_PUMPING)
+                        look_again(c);
+        }
+}
+
+int relay_reload(Relay *r) {
+        RelayConfig *config, *old_config = r->config;
+        SSL_CTX *tls, *old_tls = r->tls;
+        Explanation e = EXPLANATION_NULL;
+        int k = relay_load(old_config->path, &config, &tls);
+
+        if (k != 0) {
+                log_print_with(LOG_ERR, MESSAGE_RELOAD_REFUSED, LOG_FIELDS({ "REASON", k > 0 ? "bad-config" : NULL }),
+                               "not reloaded, nothing has changed%s%s", k < 0 ? ": " : "", k < 0 ? error_text(k) : "");
+                return k;
+        }
+        k = listeners_prepare(r, config, &e);
+        if (k != 0) {
+                log_print_with(LOG_ERR, MESSAGE_RELOAD_REFUSED, LOG_FIELDS({ "REASON", e.reason }),
+                               "not reloaded, nothing has changed: %s", k > 0 ? e.text : error_text(k));
+                relay_config_free(config);
+                SSL_CTX_free(tls);
+                return k;
+        }
+        listeners_commit(r);
+        r->config = config;
+        r->tls = tls;
+        r->generation++;
+        look_at_all(r);
+        relay_config_free(old_config);
+        SSL_CTX_free(old_tls);
+        log_print(LOG_INFO, MESSAGE_RELOADED, "reloaded: %zu items of 'clients'", config->n_rules);
+        return 0;
+}
+
+void relay_end_expired(Relay *r) {
+        time_t now = time(NULL);
+
+        for (RelayConnection *c = r->connections, *next; c; c = next) {
+                next = c->next;
+                if (connection_may_expire(c) && c->expires < now)
+                        connection_end(c, PERFD__V1__STATUS__STATUS_DENIED, "expired", "the certificate of this client has expired");
+        }
+}

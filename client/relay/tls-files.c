@@ -1,0 +1,235 @@
+/*
+ * What would only be seen when the first client comes is looked at here: a CA that is none, a CRL that no CA of the file has signed, a
+ * key that is another certificate's. OpenSSL would take each of them and then refuse everybody.
+ */
+#include "client/relay/tls-files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "config/parse/file.h"
+#include "config/text/words.h"
+#include "daemon/base/cleanup.h"
+#include "daemon/base/error.h"
+
+#define FILE_MAX (4 << 20) /* bytes: more CAs than a host has */
+
+const char *tls_error_text(char to[static 256]) {
+        unsigned long error = ERR_peek_last_error();
+        const char *reason = error != 0 ? ERR_reason_error_string(error) : NULL;
+
+        (void)snprintf(to, 256, "%s", reason ? reason : error != 0 ? "an error without a name" : "nothing in it");
+        ERR_clear_error();
+        return to;
+}
+
+static ConfigPlace place_of(const RelayConfig *c, const char *pattern) {
+        return relay_config_place(c, pattern);
+}
+
+/* The whole file in memory. NULL with *ret 0: there is none to read, which the table of keys has said. */
+static BIO *file_open(const RelayConfig *c, const char *pattern, const char *path, char **ret_bytes, ConfigDiagnostics *m, int *ret) {
+        ConfigDiagnostics of_file = CONFIG_DIAGNOSTICS_NULL;
+        size_t length = 0;
+        struct stat st;
+        BIO *bio = NULL;
+
+        *ret = 0;
+        if (!path)
+                return NULL;
+        *ret = config_file_read(&of_file, (ConfigPlace){ .path = path }, FILE_MAX, ret_bytes, &length, &st);
+        if (*ret > 0 && of_file.n_items > 0) /* where the path is written */
+                config_diagnostics_add(m, place_of(c, pattern), "%s: %s: %s", pattern, QUOTE(path), of_file.items[0].text);
+        config_diagnostics_deinit(&of_file);
+        if (*ret != 0)
+                return NULL;
+        if (length > FILE_MAX) {
+                config_diagnostics_add(m, place_of(c, pattern), "%s: %s is longer than 4MiB", pattern, QUOTE(path));
+                *ret = REFUSED_INVALID;
+                return NULL;
+        }
+        bio = BIO_new_mem_buf(*ret_bytes, (int)length);
+        if (!bio)
+                *ret = error_origin(-ENOMEM);
+        return bio;
+}
+
+static void bio_freep(BIO **bio) {
+        BIO_free(*bio);
+}
+
+static int refuse_file(ConfigDiagnostics *m, const RelayConfig *c, const char *pattern, const char *path, const char *what) {
+        char text[256];
+
+        config_diagnostics_add(m, place_of(c, pattern), "%s: %s %s: %s", pattern, QUOTE(path), what, tls_error_text(text));
+        return REFUSED_INVALID;
+}
+
+static void warn_of_time(ConfigDiagnostics *m, const RelayConfig *c, const char *pattern, const char *path, const X509 *x) {
+        if (X509_cmp_current_time(X509_get0_notAfter(x)) < 0)
+                config_diagnostics_add_warning(m, place_of(c, pattern), "%s: %s has expired: it is of no use to clients", pattern,
+                                               QUOTE(path));
+        else if (X509_cmp_current_time(X509_get0_notBefore(x)) > 0)
+                config_diagnostics_add_warning(m, place_of(c, pattern), "%s: %s is not valid yet: it is of no use to clients", pattern,
+                                               QUOTE(path));
+}
+
+/* The relay's own, and behind it those that lead to its CA. */
+int tls_load_certificate(SSL_CTX *context, const RelayConfig *c, ConfigDiagnostics *m) {
+        _cleanup_free_ char *bytes = NULL;
+        _cleanup_(bio_freep) BIO *bio = NULL;
+        X509 *x;
+        int r;
+
+        bio = file_open(c, "listen.certificate", c->certificate, &bytes, m, &r);
+        if (!bio)
+                return r;
+        ERR_clear_error();
+        x = PEM_read_bio_X509(bio, NULL, NULL, NULL);
+        if (!x)
+                return refuse_file(m, c, "listen.certificate", c->certificate, "is no certificate in PEM format");
+        warn_of_time(m, c, "listen.certificate", c->certificate, x);
+        if (SSL_CTX_use_certificate(context, x) != 1)
+                r = refuse_file(m, c, "listen.certificate", c->certificate, "cannot be used");
+        X509_free(x);
+        while (r == 0 && (x = PEM_read_bio_X509(bio, NULL, NULL, NULL)))
+                if (SSL_CTX_add0_chain_cert(context, x) != 1) {
+                        X509_free(x);
+                        r = refuse_file(m, c, "listen.certificate", c->certificate, "has a chain that cannot be used");
+                }
+        ERR_clear_error(); /* the end of the file is one */
+        return r;
+}
+
+/* A key with a passphrase: there is nobody to ask. */
+static int no_passphrase(char *to, int size, int writing, void *userdata) {
+        return -1;
+}
+
+/* One that others can read is nobody's secret. By the group it may be read: that is how a service of its own user gets it. */
+static int check_key_mode(const RelayConfig *c, ConfigDiagnostics *m) {
+        struct stat st;
+
+        if (stat(c->key, &st) < 0 || (st.st_mode & 027) == 0)
+                return 0;
+        config_diagnostics_add(m, place_of(c, "listen.key"), "listen.key: %s has mode %04o: others can read or change it; make another key "
+                               "and certificate if they may have done so, and `chmod 0600` the file",
+                               QUOTE(c->key), (unsigned)(st.st_mode & 07777));
+        return REFUSED_INVALID;
+}
+
+int tls_load_key(SSL_CTX *context, const RelayConfig *c, ConfigDiagnostics *m) {
+        _cleanup_free_ char *bytes = NULL;
+        _cleanup_(bio_freep) BIO *bio = NULL;
+        EVP_PKEY *key;
+        int r;
+
+        bio = file_open(c, "listen.key", c->key, &bytes, m, &r);
+        if (!bio)
+                return r;
+        r = check_key_mode(c, m);
+        ERR_clear_error();
+        key = PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL);
+        if (!key)
+                return refuse_file(m, c, "listen.key", c->key, "is no private key in PEM format without a passphrase");
+        if (SSL_CTX_get0_certificate(context) && X509_check_private_key(SSL_CTX_get0_certificate(context), key) != 1) {
+                config_diagnostics_add(m, place_of(c, "listen.key"), "listen.key: %s is not the key of the certificate %s", QUOTE(c->key),
+                                       QUOTE(c->certificate));
+                r = REFUSED_INVALID;
+        } else if (SSL_CTX_use_PrivateKey(context, key) != 1) {
+                r = refuse_file(m, c, "listen.key", c->key, "cannot be used");
+        }
+        ERR_clear_error();
+        EVP_PKEY_free(key);
+        return r;
+}
+
+static int add_ca(SSL_CTX *context, const RelayConfig *c, X509 *x, unsigned number, ConfigDiagnostics *m) {
+        if (X509_check_ca(x) == 0) {
+                config_diagnostics_add(m, place_of(c, "listen.ca"), "listen.ca: certificate %u of %s is not that of a CA: name the "
+                                       "certificate that has signed those of clients",
+                                       number, QUOTE(c->ca));
+                return REFUSED_INVALID;
+        }
+        warn_of_time(m, c, "listen.ca", c->ca, x);
+        return X509_STORE_add_cert(SSL_CTX_get_cert_store(context), x) == 1 && SSL_CTX_add_client_CA(context, x) == 1
+                       ? 0
+                       : error_origin(-ENOMEM);
+}
+
+int tls_load_cas(SSL_CTX *context, const RelayConfig *c, ConfigDiagnostics *m) {
+        _cleanup_free_ char *bytes = NULL;
+        _cleanup_(bio_freep) BIO *bio = NULL;
+        unsigned n = 0;
+        X509 *x;
+        int r;
+
+        bio = file_open(c, "listen.ca", c->ca, &bytes, m, &r);
+        if (!bio)
+                return r;
+        ERR_clear_error();
+        while (r == 0 && (x = PEM_read_bio_X509(bio, NULL, NULL, NULL))) {
+                r = add_ca(context, c, x, ++n, m);
+                X509_free(x);
+        }
+        if (r == 0 && n == 0)
+                r = refuse_file(m, c, "listen.ca", c->ca, "has no certificate in PEM format");
+        ERR_clear_error();
+        return r;
+}
+
+/* The CA of the file whose CRL it is; NULL: none of them. */
+static X509 *issuer_of(const STACK_OF(X509_OBJECT) *objects, X509_CRL *crl) {
+        for (int i = 0; i < sk_X509_OBJECT_num(objects); i++) {
+                X509 *x = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(objects, i));
+
+                if (x && X509_NAME_cmp(X509_get_subject_name(x), X509_CRL_get_issuer(crl)) == 0 &&
+                    X509_CRL_verify(crl, X509_get0_pubkey(x)) == 1)
+                        return x;
+        }
+        return NULL;
+}
+
+static int add_crl(SSL_CTX *context, const RelayConfig *c, X509_CRL *crl, unsigned number, ConfigDiagnostics *m) {
+        X509_STORE *store = SSL_CTX_get_cert_store(context);
+        const ASN1_TIME *next = X509_CRL_get0_nextUpdate(crl);
+
+        if (!issuer_of(X509_STORE_get0_objects(store), crl)) {
+                config_diagnostics_add(m, place_of(c, "listen.crl"), "listen.crl: CRL %u of %s was not signed by a CA of %s", number,
+                                       QUOTE(c->crl), QUOTE(c->ca ? c->ca : "listen.ca"));
+                return REFUSED_INVALID;
+        }
+        if (next && X509_cmp_current_time(next) < 0)
+                config_diagnostics_add_warning(m, place_of(c, "listen.crl"), "listen.crl: CRL %u of %s has expired: clients of its CA are "
+                                               "refused until there is a newer one",
+                                               number, QUOTE(c->crl));
+        return X509_STORE_add_crl(store, crl) == 1 ? 0 : error_origin(-ENOMEM);
+}
+
+int tls_load_crls(SSL_CTX *context, const RelayConfig *c, ConfigDiagnostics *m) {
+        _cleanup_free_ char *bytes = NULL;
+        _cleanup_(bio_freep) BIO *bio = NULL;
+        unsigned n = 0;
+        X509_CRL *crl;
+        int r;
+
+        bio = file_open(c, "listen.crl", c->crl, &bytes, m, &r);
+        if (!bio)
+                return r;
+        ERR_clear_error();
+        while (r == 0 && (crl = PEM_read_bio_X509_CRL(bio, NULL, NULL, NULL))) {
+                r = add_crl(context, c, crl, ++n, m);
+                X509_CRL_free(crl);
+        }
+        if (r == 0 && n == 0)
+                r = refuse_file(m, c, "listen.crl", c->crl, "has no CRL in PEM format");
+        ERR_clear_error();
+        /* of each certificate between the client and the CA */
+        X509_STORE_set_flags(SSL_CTX_get_cert_store(context), X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
+        return r;
+}
