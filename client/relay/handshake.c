@@ -46,8 +46,8 @@ static void admit(RelayConnection *c, const RelayRule *rule, char *name) {
         r->n_handshakes--;
         c->expires = tls_expiry(c->ssl);
         token_bucket_init(&c->bucket, rule->bytes_per_second, clock_now(CLOCK_MONOTONIC));
-        (void)relay_set_expiry(r);
         connection_greet(c);
+        (void)relay_set_expiry(r);
 }
 
 /* The client has proved who it is. */

@@ -115,6 +115,14 @@ class Relay:
             return str(no)
         return ""
 
+    def refused_by_tls_at_once(self, **context):
+        """The same of what is refused before the handshake is over."""
+        try:
+            self.connect(**context).close()
+        except ssl.SSLError as no:
+            return str(no).replace("_", " ").lower()
+        return ""
+
     def stop(self):
         if self.process and self.process.poll() is None:
             self.process.terminate()

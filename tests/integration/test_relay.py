@@ -1,15 +1,22 @@
 #!/usr/bin/python3
 """perfd-relay: what comes by TLS is what comes by the socket, to the last sample; a client gets what relay.yaml permits, and one that is
 refused hears why. Needs root."""
+import contextlib
+import os
+import signal
+import ssl
 import threading
+import time
 
+import certificates
 import perfd
 from perfd import Daemon, Workload, add, check, equal, pb, wait_until
 from relay import Relay
 from test_perfctl import GETPPID
 from test_promises import CPUS
 
-CALLS = 200_000
+CALLS = 100_000
+RATE = 50_000
 
 
 def event_rows(end):
@@ -64,6 +71,122 @@ def test_every_call():
             equal(sent_to(ends[0])[0][:2], (sum(load.counts),) * 2, "what was sent")
         relay.wait_for(r"CN:client, 127\.0\.0\.1:\d+, is connected")
         relay.wait_for(r"CN:client, 127\.0\.0\.1:\d+, has ended after \d+ bytes")
+
+
+def ended_with(client, seconds=1.5):
+    """The reason with which the relay ends the stream of a client between two frames, within so long; nothing follows it."""
+    began = time.monotonic()
+    while True:
+        message = client.receive(began + perfd.PATIENCE)
+        check(message, "the end without a reason")
+        if message.WhichOneof("body") == "response":
+            break
+    check(time.monotonic() - began < seconds or perfd.SANITIZER != "none", f"the end took {time.monotonic() - began:.1f} s")
+    equal((message.response.id, client.receive()), (0, None), "what the response belongs to, and what is behind it")
+    return message.response.reason
+
+
+@contextlib.contextmanager
+def flooded(relay, daemon, names):
+    """Streams of these clients while one event happens all the time."""
+    with daemon.client() as control, Workload("flood", 0, RATE, cpus=CPUS[:1]) as load, contextlib.ExitStack() as stack:
+        add(control, {"event": GETPPID, "name": "calls", "target": pb.Target(pids=load.pids)})
+        clients = [stack.enter_context(relay.client(name)) for name in names]
+        for client in clients:
+            client.subscribe(["calls"])
+        wait_until(lambda: daemon.status().n_subscribers == len(names), "all to subscribe")
+        load.go()
+        yield clients
+        load.done(stop=True)
+
+
+def test_reload():
+    """A certificate that is revoked ends its stream within a second, with the reason, in the middle of a flood; others notice nothing. So
+    does a name that is not permitted any more, and one whose rights have changed."""
+    rules = "[{ name: client, events: [calls] }, { name: gone, events: [calls] }, { name: less, events: ['*'] }, { name: other, events: [calls] }]"
+    with Daemon() as daemon, Relay(daemon, rules) as relay:
+        for name in "gone", "less", "other":
+            relay.ca.issue(name)
+        with flooded(relay, daemon, ["client", "gone", "less", "other"]) as (stays, gone, less, other):
+            relay.reload()
+            equal(daemon.status().n_subscribers, 4, "streams behind a reload that changes nothing")
+            relay.ca.revoke("gone")
+            relay.process.send_signal(signal.SIGHUP)
+            equal(ended_with(gone), "revoked", "the reason")
+            relay.configure("[{ name: client, events: [calls] }, { name: less, events: [calls] }]")
+            relay.process.send_signal(signal.SIGHUP)
+            equal(ended_with(less), "rights-changed", "the reason")
+            equal(ended_with(other), "not-permitted", "the reason")
+            wait_until(lambda: daemon.status().n_subscribers == 1, "only one stream to be left")
+            stays.stop()
+            check(sum(1 for _ in stays.items()) > 0, "nothing came")
+            equal((stays.end["reason"], sent_to(stays.end)[0][2].get("late")), ("stopped", 0), "the end of the stream that stayed")
+        relay.wait_for(r"CN:gone, [^\n]*has ended after \d+ bytes: certificate revoked")
+        check("gone" not in relay.refused_by_tls("gone") and "revoked" in relay.refused_by_tls("gone").lower(), "it can come back")
+
+
+def test_reload_refused():
+    """With an error in any file nothing changes, and each is said with its place."""
+    with Daemon() as daemon, Relay(daemon) as relay, relay.client() as client:
+        os.chmod(relay.at("client.key"), 0o644)
+        with open(relay.at("relay.yaml"), "a", encoding="ascii") as f:
+            f.write("clints: []\n")
+        relay.reload()
+        relay.wait_for(r"relay\.yaml:5:1: unknown key 'clints'; did you mean 'clients'\?")
+        relay.wait_for("not reloaded, nothing has changed")
+        relay.configure("[]")
+        relay.reload()
+        equal(client.request(status=pb.Empty()).daemon.pid, daemon.pid, "who is connected stays so")
+
+
+def test_expiry():
+    """A certificate that ends while its client is connected ends the connection."""
+    with Daemon() as daemon, Relay(daemon) as relay:
+        relay.ca.issue("brief", common_name="client", end=6 / certificates.DAY)
+        with relay.client() as stays, relay.client("brief") as brief:
+            equal(ended_with(brief, seconds=9), "expired", "the reason")
+            equal(stays.request(status=pb.Empty()).daemon.pid, daemon.pid, "who has a longer one stays")
+
+
+def test_stop():
+    """SIGTERM tells each stream; what comes later finds nobody."""
+    with Daemon() as daemon, Relay(daemon) as relay, flooded(relay, daemon, ["client", "client"]) as clients:
+        relay.process.terminate()
+        equal([ended_with(client) for client in clients], ["shutdown"] * 2, "the reasons")
+        equal(relay.process.wait(perfd.PATIENCE), 0, "the status of the relay")
+        wait_until(lambda: daemon.status().n_subscribers == 0, "perfd to see that they are gone")
+
+
+def test_kill():
+    """kill -9 in a flood: clients see the end, perfd too, a local subscriber loses nothing, and the next relay serves."""
+    with Daemon() as daemon, Relay(daemon) as relay, daemon.client(stream=True) as local:
+        with flooded(relay, daemon, ["client"]) as (remote,):
+            items = local.subscribe(["calls"], queue_bytes=16 << 20)
+            next(items)
+            relay.process.kill()
+            relay.process.wait()
+            try:
+                while remote.receive_bytes():
+                    pass
+            except (ConnectionError, ssl.SSLError):
+                pass
+            wait_until(lambda: daemon.status().n_subscribers == 1, "perfd to see that it is gone")
+            local.stop()
+            check(sum(1 for _ in items) > 0, "nothing came to the local subscriber")
+            relay.start()
+            with relay.client() as again:
+                equal(again.request(status=pb.Empty()).daemon.pid, daemon.pid, "the next relay serves")
+
+
+def test_rate():
+    """bytes-per-second: what comes is not above it, and what perfd then drops is in numbered gaps."""
+    rate = 200_000
+    with Daemon() as daemon, Relay(daemon, f"[{{ name: client, events: ['*'], bytes-per-second: {rate}B, queue: 64KiB }}]") as relay, \
+            flooded(relay, daemon, ["client"]) as (client,):
+        began, n = time.monotonic(), 0
+        while time.monotonic() < began + 2:
+            n += len(client.receive_bytes())
+        check(rate < n < 2 * rate + rate / 8 + 100_000, f"{n} bytes in two seconds, with {rate} in one")
 
 
 if __name__ == "__main__":
