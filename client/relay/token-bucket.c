@@ -10,7 +10,7 @@ void token_bucket_init(TokenBucket *b, uint64_t rate, nsec_t now) {
         b->tokens = capacity(b);
 }
 
-/* Time that is too short for a byte is kept for the next time. */
+/* Time that is too short for a byte is kept for the next time; what is counted is rounded up, so that nothing is gained by it. */
 static void fill(TokenBucket *b, nsec_t now) {
         nsec_t passed = now > b->filled_at ? now - b->filled_at : 0;
         uint64_t more;
@@ -21,7 +21,7 @@ static void fill(TokenBucket *b, nsec_t now) {
                 return;
         }
         more = (uint64_t)((unsigned __int128)passed * b->rate / NSEC_PER_SEC);
-        b->filled_at += (nsec_t)((unsigned __int128)more * NSEC_PER_SEC / b->rate);
+        b->filled_at += (nsec_t)(((unsigned __int128)more * NSEC_PER_SEC + b->rate - 1) / b->rate);
         b->tokens = b->tokens + more > capacity(b) ? capacity(b) : b->tokens + more;
 }
 
