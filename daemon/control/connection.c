@@ -10,7 +10,6 @@
 #include "daemon/base/cleanup.h"
 #include "daemon/base/fd-limit.h"
 #include "daemon/base/peer-socket.h"
-#include "daemon/base/printable.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -77,6 +77,30 @@ static void test_subscribe(void **state) {
         rig_stop(&rig);
 }
 
+/* By CPU a process may be taken for the one that had its pid before: that decides no grant. */
+static void test_order(void **state) {
+        static const char by_uid[] = EVENTS "access:\n  rules:\n    - users: [1000]\n      subscribe: ['*']\n"
+                                            "      where: 'sample.uid == 1000'\n";
+        Perfd__V1__SubscribeRequest q = PERFD__V1__SUBSCRIBE_REQUEST__INIT;
+        RigStream s;
+        Rig rig;
+
+        begin(&rig);
+        rig_become(READER);
+        q.order = PERFD__V1__ORDER__ORDER_CPU;
+        assert_int_equal(rig_subscribe(&rig, &s, &q), PERFD__V1__STATUS__STATUS_OK); /* the predicate asks for the CPU */
+        assert_int_equal(reload(&rig, by_uid), 0);
+        rig_read(&s);
+        assert_string_equal(s.end, "not-granted");
+        rig_leave(&s);
+        assert_int_equal(rig_subscribe(&rig, &s, &q), PERFD__V1__STATUS__STATUS_DENIED);
+        q.order = PERFD__V1__ORDER__ORDER_TIME;
+        assert_int_equal(rig_subscribe(&rig, &s, &q), PERFD__V1__STATUS__STATUS_OK);
+        rig_end(&s);
+        rig_leave(&s);
+        rig_stop(&rig);
+}
+
 /* Other rules hold at once: what they grant goes on. */
 static void test_rules_change(void **state) {
         RigStream s, root;
@@ -181,6 +205,14 @@ static void test_counts(void **state) {
         rig_stop(&rig);
 }
 
+static void check_add_refused(RigClient *c, Perfd__V1__AddRequest *q, const char *why) {
+        Perfd__V1__ServerMessage *m = rig_ask(c, BODY(ADD), q);
+
+        assert_string_equal(m->response->reason, "not-granted");
+        assert_non_null(strstr(m->response->message, why));
+        perfd__v1__server_message__free_unpacked(m, NULL);
+}
+
 /* Counts alone, and processes of its own, for as long as it is connected. */
 static void test_add(void **state) {
         static const char elsewhere[] = EVENTS RULES("'irq:*'");
@@ -212,6 +244,12 @@ static void test_add(void **state) {
         target.pids = &pid;
         target.n_pids = 1;
         rig_say_refused(&c, BODY(ADD), &q, "not-granted"); /* that of init is not its own */
+        pid = (uint32_t)getpid();
+        spec.frequency = 20000;
+        check_add_refused(&c, &q, "a frequency of more than 10000 Hz");
+        spec.frequency = 0;
+        spec.period = 99999; /* ns: the kernel would interrupt its CPU for each */
+        check_add_refused(&c, &q, "a period of less than 100000 ns");
         assert_int_equal(reload(&rig, elsewhere), 0);
         rig_check_opened(&rig, "~1001/minor-faults", true);
         assert_int_equal(reload(&rig, EVENTS "access:\n  rules:\n    - users: [1001]\n      status: true\n"), 0);
@@ -304,6 +342,7 @@ static void test_emit(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_subscribe),
+                cmocka_unit_test(test_order),
                 cmocka_unit_test(test_rules_change),
                 cmocka_unit_test(test_status),
                 cmocka_unit_test(test_counts),

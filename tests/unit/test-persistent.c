@@ -39,12 +39,15 @@ static char sched_switch[] = "sched:sched_switch", sched_wakeup[] = "sched:sched
 static void add_pending(Rig *rig, const char *name, bool is_configured) {
         Perfd__V1__EventSpec *spec = malloc(sizeof(*spec));
         const ConfigPlace place = { .path = "perfd.yaml", .line = 1, .column = 1 };
+        PendingEvent **end = &rig->events.pending.first;
 
         assert_non_null(spec);
         perfd__v1__event_spec__init(spec);
         spec->name = strdup(name);
         spec->event = strdup("sched:sched_switch");
-        assert_int_equal(pending_add(&rig->events.pending.first, spec, is_configured ? &place : NULL, NULL), 0);
+        while (*end)
+                end = &(*end)->next;
+        assert_int_equal(pending_new(spec, is_configured ? &place : NULL, NULL, end), 0);
 }
 
 static int setup(void **state) {

@@ -45,18 +45,20 @@ static int load_file(Configuration *s, const uint8_t *bytes, size_t n) {
                 return give_up_file(s, e.text);
         }
         for (size_t i = q->n_events; i > 0 && r == 0; i--) { /* from the end, so that each is put before the others */
-                PendingEvent *behind = TAKE_PTR(list);
+                PendingEvent *before = NULL;
 
-                r = pending_add(&list, q->events[i - 1], NULL, NULL);
-                if (r == 0)
-                        list->next = behind;
-                else
-                        pending_free_list(behind);
+                r = pending_new(q->events[i - 1], NULL, NULL, &before);
+                if (r == 0) {
+                        before->next = list;
+                        list = before;
+                }
                 q->n_events--; /* it is taken */
         }
         perfd__v1__add_request__free_unpacked(q, NULL);
-        if (r < 0)
+        if (r < 0) {
+                pending_free_list(list);
                 return r;
+        }
         events_set_pending(s->events, list, false);
         return configuration_retry_persistent(s);
 }

@@ -373,7 +373,7 @@ int configuration_plan(Configuration *s, const ConfigText *texts, size_t n, bool
                        Explanation *e) {
         _cleanup_(config_unrefp) Config *c = NULL;
         Trial trial = { .names = INDEX_NULL };
-        Reload w = { .end = &w.added };
+        Reload w = { .end = &w.added, .pending_end = &w.pending };
         int r;
 
         thread_assert(THREAD_MAIN);

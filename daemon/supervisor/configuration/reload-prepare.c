@@ -159,12 +159,17 @@ static bool reload_keeps_running(Configuration *s, Reload *w, const EventSpec *s
         return true;
 }
 
-static int add_pending(const EventSpec *spec, const ConfigPlace *place, const Explanation *why, PendingEvent **list) {
+/* *end: behind the last one of a list. */
+static int add_pending(const EventSpec *spec, const ConfigPlace *place, const Explanation *why, PendingEvent ***end) {
         Perfd__V1__EventSpec *message = NULL;
         int r = spec_message_to_keep(spec, &message);
 
-        if (r == 0)
-                return pending_add(list, message, place, why);
+        if (r == 0) {
+                r = pending_new(message, place, why, *end);
+                if (r == 0)
+                        *end = &(**end)->next;
+                return r;
+        }
         if (message)
                 perfd__v1__event_spec__free_unpacked(message, NULL);
         return r;
@@ -185,10 +190,11 @@ int reload_add_pending(Configuration *s, const Config *c, const ConfigEvent *fro
                 return 0;
         }
         at = place_of(c, from, e);
-        return add_pending(&spec, &at, e, &w->pending);
+        return add_pending(&spec, &at, e, &w->pending_end);
 }
 
 int reload_all_pending(Configuration *s, const Config *c, PendingEvent **list) {
+        PendingEvent **end = list;
         int r = 0;
 
         for (size_t i = 0; i < c->n_events && r == 0; i++) {
@@ -196,7 +202,7 @@ int reload_all_pending(Configuration *s, const Config *c, PendingEvent **list) {
 
                 r = spec_from_config(c, &c->events[i], &spec);
                 if (r == 0)
-                        r = add_pending(&spec, &c->events[i].at, NULL, list);
+                        r = add_pending(&spec, &c->events[i].at, NULL, &end);
         }
         return r;
 }

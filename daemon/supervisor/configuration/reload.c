@@ -75,7 +75,7 @@ static uint32_t reload_count_changed(const Configuration *s, const Reload *w) {
 
 static int change_events(Configuration *s, Config *c, bool may_wait, Perfd__V1__ReloadReply *ret, Explanation *e) {
         Config *before = s->settings->config; /* may be `c`, and then has no other reference */
-        Reload w = { .end = &w.added, .may_wait = may_wait };
+        Reload w = { .end = &w.added, .pending_end = &w.pending, .may_wait = may_wait };
         uint32_t n_changed = 0;
         int r = reload_prepare(s, c, &w, e);
 

@@ -19,7 +19,7 @@ typedef struct Reload {
         Registration **removed; /* also those whose name is in `added`: they are changed by a new event */
         size_t n_removed;
         bool may_wait;         /* what cannot be opened now is pending, and refuses nothing */
-        PendingEvent *pending;
+        PendingEvent *pending, **pending_end;
 } Reload;
 
 typedef enum ReloadKind {

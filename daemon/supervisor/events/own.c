@@ -26,6 +26,8 @@
 #define OWN_CONNECTIONS_MAX 16  /* of one uid, that events end with: they are never closed for being idle */
 #define INTERVAL_MIN_MS 10
 #define INTERVAL_MIN (INTERVAL_MIN_MS * NSEC_PER_MSEC)
+#define FREQUENCY_MAX 10000     /* of samples, Hz */
+#define CLOCK_PERIOD_MIN 100000 /* ns: as many */
 #define NAMES_MAX 1000    /* of one request */
 #define CGROUP_NAMES_MAX 8 /* of one request: each may have all cgroups of the host looked at, while other changes wait */
 #define OWN_GLOBS_MAX 16  /* each is matched with the names of all events */
@@ -96,15 +98,30 @@ static int check_member(const Access *a, const EventSpec *spec, const EventName 
         return 0;
 }
 
-/* Samples have nothing of the kernel in them but system calls. */
-static int restrict_samples(const Access *a, EventSpec *spec, bool is_tracepoint, Explanation *e) {
-        int r = 0;
+static bool is_clock(const EventName *name) {
+        return name->kind == EVENT_NAME_SOFTWARE &&
+               (name->config == PERF_COUNT_SW_CPU_CLOCK || name->config == PERF_COUNT_SW_TASK_CLOCK);
+}
 
-        if (spec->callchain & CALLCHAIN_KERNEL)
+/* Each sample of a clock is an interrupt, which keeps everybody else from that CPU, whatever his priority. */
+static int check_rate(const Access *a, const EventSpec *spec, const EventName *name, Explanation *e) {
+        if (spec->frequency > FREQUENCY_MAX)
+                return refuse_event(a, spec, "with a frequency of more than 10000 Hz", e);
+        if (is_clock(name) && spec->period > 0 && spec->period < CLOCK_PERIOD_MIN)
+                return refuse_event(a, spec, "with a period of less than 100000 ns", e);
+        return 0;
+}
+
+/* Samples have nothing of the kernel in them but system calls. */
+static int restrict_samples(const Access *a, EventSpec *spec, const EventName *name, Explanation *e) {
+        const bool is_tracepoint = name->kind == EVENT_NAME_TRACEPOINT;
+        int r = check_rate(a, spec, name, e);
+
+        if (r == 0 && spec->callchain & CALLCHAIN_KERNEL)
                 return refuse_event(
                         a, spec,
                         "with the callchain of the kernel (that of user space alone is granted: --callchain user)", e);
-        if (!is_tracepoint)
+        if (r == 0 && !is_tracepoint)
                 r = strings_add(&spec->attr, "exclude-kernel=true");
         if (r == 0 && !is_tracepoint)
                 r = strings_add(&spec->attr, "exclude-hv=true");
@@ -114,7 +131,7 @@ static int restrict_samples(const Access *a, EventSpec *spec, bool is_tracepoint
 static int check_names(const Access *a, EventSpec *spec, Explanation *e) {
         _cleanup_(event_names_deinit) EventNames names = EVENT_NAMES_NULL;
         int r = event_names_parse(spec->event ? spec->event : "", &names, e);
-        bool is_tracepoint, samples = !own_is_only_counted(spec);
+        bool samples = !own_is_only_counted(spec);
 
         for (size_t i = 0; i < names.n_members && r == 0; i++) {
                 r = check_member(a, spec, &names.members[i], e);
@@ -122,13 +139,12 @@ static int check_names(const Access *a, EventSpec *spec, Explanation *e) {
         }
         if (r != 0)
                 return r;
-        is_tracepoint = names.members[0].kind == EVENT_NAME_TRACEPOINT;
         if (samples && names.is_group) /* what is set of the leader is not of its members */
                 return refuse_event(a, spec, "a group that is sampled", e);
         if (samples && !(a->rule->own_processes && is_on_tasks(spec)))
                 return refuse_event(a, spec, a->rule->own_processes ? "sampled on others than processes of your own"
                                                                     : "sampled and not only counted (at an interval)", e);
-        return samples ? restrict_samples(a, spec, is_tracepoint, e) : 0;
+        return samples ? restrict_samples(a, spec, &names.members[0], e) : 0;
 }
 
 int own_take_spec(const Access *a, gid_t gid, EventSpec *spec, Explanation *e) {

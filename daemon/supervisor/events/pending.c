@@ -33,7 +33,7 @@ static int fill(PendingEvent *p, const ConfigPlace *place, const Explanation *wh
         return p->why && p->place ? 0 : error_origin(-ENOMEM);
 }
 
-int pending_add(PendingEvent **list, Perfd__V1__EventSpec *spec, const ConfigPlace *place, const Explanation *why) {
+int pending_new(Perfd__V1__EventSpec *spec, const ConfigPlace *place, const Explanation *why, PendingEvent **ret) {
         PendingEvent *p = calloc(1, sizeof(*p));
         int r;
 
@@ -47,9 +47,7 @@ int pending_add(PendingEvent **list, Perfd__V1__EventSpec *spec, const ConfigPla
                 pending_free(p);
                 return r;
         }
-        while (*list)
-                list = &(*list)->next;
-        *list = p;
+        *ret = p;
         return 0;
 }
 

@@ -34,7 +34,7 @@ typedef struct PendingEvents {
  * Takes the message. -ENOMEM: it is freed. place: where the configuration has it; NULL: the state file does. why: it was refused;
  * NULL: it was not tried yet.
  */
-int pending_add(PendingEvent **list, Perfd__V1__EventSpec *spec, const ConfigPlace *place, const Explanation *why);
+int pending_new(Perfd__V1__EventSpec *spec, const ConfigPlace *place, const Explanation *why, PendingEvent **ret);
 /* With the reason, in one line. */
 void pending_log(const PendingEvent *p);
 void pending_free_list(PendingEvent *list);

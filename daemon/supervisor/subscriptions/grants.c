@@ -136,14 +136,28 @@ static int grant_new(const Access *a, SubscriptionGrant **ret) {
         return r;
 }
 
-int subscription_limit(Subscription *u, const Access *a, uint32_t records, Explanation *e) {
+/*
+ * A stream by CPU takes a process for what it was known to be when the sample arrived, which for some time after a fork is the one
+ * that had its pid before: that must not decide whose samples somebody gets.
+ */
+static int check_order(const Access *a, const char *where, const Perfd__V1__SubscribeRequest *q, Explanation *e) {
+        _cleanup_(filter_freep) Filter *filter = NULL;
+        int r = where && (StreamOrder)q->order == STREAM_BY_CPU ? filter_parse(where, &filter, e) : 0;
+
+        if (r != 0 || !filter || !filter_asks_process(filter))
+                return r;
+        return access_refuse(a, "to subscribe by CPU, where a predicate that is joined to yours asks for the user, program, cgroup, "
+                             "container or unit (subscribe in the order of time),", e);
+}
+
+int subscription_limit(Subscription *u, const Access *a, const Perfd__V1__SubscribeRequest *q, Explanation *e) {
         int r;
 
         if (!a->is_limited)
                 return 0;
         if (!has_any_event(a))
                 return access_refuse(a, "to subscribe", e);
-        if (records != 0 && !has_side_records(a))
+        if (q->records != 0 && !has_side_records(a))
                 return access_refuse(a, "to subscribe to side records, which needs all events without a predicate,", e);
         if (u->payload != PAYLOAD_FIELDS && !access_has_raw(a))
                 return access_refuse(a, "to subscribe to raw bytes", e);
@@ -151,6 +165,8 @@ int subscription_limit(Subscription *u, const Access *a, uint32_t records, Expla
         if (r != 0)
                 return r;
         r = grant_new(a, &u->grant);
+        if (r == 0)
+                r = check_order(a, u->grant->where, q, e) ?: check_order(a, u->grant->within_where, q, e);
         return r == 0 ? join_filters(u, e) : r;
 }
 

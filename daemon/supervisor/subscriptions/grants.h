@@ -13,7 +13,7 @@ SubscriptionGrant *subscription_grant_free(SubscriptionGrant *g);
  * Of a subscription that is being made: what it selects is granted, and its condition joined to that of the rule. Refused: a name
  * in it is not granted, or nothing is.
  */
-int subscription_limit(Subscription *u, const Access *a, uint32_t records, Explanation *e);
+int subscription_limit(Subscription *u, const Access *a, const Perfd__V1__SubscribeRequest *q, Explanation *e);
 /* Who asks for a stream. Refused as access_of() */
 int subscriber_entry_remember_peer(SubscriberEntry *a, const Connection *c, Explanation *e);
 /* Whether other rules still grant all that it may ever select. */

@@ -338,7 +338,7 @@ int subscription_parse(const Perfd__V1__SubscribeRequest *q, const Access *acces
         u->latency = q->latency ?: default_latency;
         r = subscription_take_names(u, q, e);
         if (r == 0)
-                r = subscription_limit(u, access, q->records, e);
+                r = subscription_limit(u, access, q, e);
         /* a reader and the dispatcher can know different names of a thread: one of them decides all that is asked of it */
         if (u->filter && ((StreamOrder)q->order == STREAM_BY_TIME || filter_asks_process(u->filter)))
                 filter_ask_for_comm(u->filter);
