@@ -109,6 +109,30 @@ static void test_reader_stops(void **state) {
                 }
 }
 
+static void work_on(void *userdata) {
+        Rig *rig = userdata;
+
+        counter_add(&rig->supervisor.readers.by_slot[SLOT].n_slices, 1);
+}
+
+/* For 10 s, in which it does one slice after the other: it has much to do, and is waited for. */
+static void test_reader_works_on(void **state) {
+        Rig rig;
+
+        begin(&rig);
+        played_take(CALL);
+        played_set_happening(work_on, &rig);
+        played_stop_in_pause(SLOT, 1, 400); /* of 25 ms */
+        assert_int_equal(rig_disable_all(&rig), 0);
+        assert_int_equal(played_n_stopped(), 1);
+        assert_int_equal(rig.supervisor.readers.answering.n, 0);
+        played_set_happening(NULL, NULL);
+        played_take(0);
+        check_off(&rig);
+        assert_false(rig_find(&rig, SOFTWARE)->event->counters[SLOT].unsure);
+        rig_stop(&rig);
+}
+
 /* ---- its client goes away, or perfd is to stop ------------------------------------------------------------------- */
 
 typedef struct Interruption {
@@ -212,6 +236,7 @@ static void test_interrupted(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_reader_stops),
+                cmocka_unit_test(test_reader_works_on),
                 cmocka_unit_test(test_interrupted),
         };
 
