@@ -202,7 +202,7 @@ static void test_list(void **state) {
                    "\"no_inherit\":false,\"filter\":\"x > 1\",\"period\":0,\"frequency\":0,\"callchain\":\"\","
                    "\"include_self\":false,\"args\":\"\",\"maxactive\":0,\"interval\":0,\"fallback\":\"\",\"attr\":[],"
                    "\"fields\":[],\"fallen_back\":false,\"place\":\"\",\"targets\":0,\"ended\":0,\"fds\":0,"
-                   "\"delivered\":18446744073709551615,\"lost\":7,\"losses\":{\"kernel_ring\":5,\"kernel_unwritten\":2},\"postponed\":0}\n",
+                   "\"limited\":false,\"delivered\":18446744073709551615,\"lost\":7,\"losses\":{\"kernel_ring\":5,\"kernel_unwritten\":2},\"postponed\":0}\n",
                    "");
 }
 
