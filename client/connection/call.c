@@ -40,6 +40,19 @@ static bool is_last_word(const Perfd__V1__Response *response) {
         return response->id == 0 && response->status != PERFD__V1__STATUS__STATUS_OK;
 }
 
+int client_take_last_word(perfd_client *c, const uint8_t *bytes, size_t length) {
+        Perfd__V1__ServerMessage *message = perfd__v1__server_message__unpack(NULL, length, bytes);
+        int r = 0;
+
+        if (message && message->body_case == PERFD__V1__SERVER_MESSAGE__BODY_RESPONSE && is_last_word(message->response)) {
+                c->state = CLIENT_BROKEN;
+                r = client_fail_refused(c, message->response);
+        }
+        if (message)
+                perfd__v1__server_message__free_unpacked(message, NULL);
+        return r;
+}
+
 static int client_take_response(perfd_client *c, const uint8_t *bytes, size_t length,
                                 Perfd__V1__ServerMessage **ret_message) {
         Perfd__V1__ServerMessage *message = perfd__v1__server_message__unpack(NULL, length, bytes);

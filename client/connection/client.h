@@ -70,6 +70,8 @@ uint64_t client_now(void);
 
 /* call.c: sends it and waits for its response, which is to be freed. Refusals are errors. */
 int client_call(perfd_client *c, Perfd__V1__Request *request, Perfd__V1__ServerMessage **ret_message);
+/* Of a message that is no packet: PERFD_E_REFUSED, if it says why the other side ends the connection, which is BROKEN then; else 0. */
+int client_take_last_word(perfd_client *c, const uint8_t *bytes, size_t length);
 
 /* tls-failure.c: why c->tls has failed, at connecting; and why it has ended. */
 int client_fail_tls(perfd_client *c);

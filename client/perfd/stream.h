@@ -141,8 +141,9 @@ short perfd_client_events(const perfd_client *client);
 
 /*
  * Reads and writes what is possible without blocking, at most about a megabyte and a ring, and calls the callbacks. 0: wait again;
- * PERFD_E_ENDED, PERFD_E_CLOSED, PERFD_E_PROTOCOL (also if the sequence numbers jump and no gap explains it), PERFD_E_STATE: the
- * connection is no stream, or this is a callback of it; -errno. Items that no callback and no batch was given are counted only.
+ * PERFD_E_ENDED, PERFD_E_CLOSED, PERFD_E_REFUSED: the other side, which may be a relay, has said why it closes the connection;
+ * PERFD_E_PROTOCOL (also if the sequence numbers jump and no gap explains it), PERFD_E_STATE: the connection is no stream, or this is
+ * a callback of it; -errno. Items that no callback and no batch was given are counted only.
  */
 int perfd_client_process(perfd_client *client);
 

@@ -184,8 +184,11 @@ int stream_open_message(perfd_client *c, const uint8_t *bytes, size_t length) {
         while (wire_next(&w, &f))
                 if (f.key == WIRE_KEY(MESSAGE_PACKET, WIRE_BYTES) || f.key == WIRE_KEY(MESSAGE_POOLED, WIRE_BYTES))
                         packet = f;
-        if (w.malformed || packet.key == 0)
-                return stream_fail(c, PERFD_E_PROTOCOL, "something else than a packet follows it");
+        if (w.malformed || packet.key == 0) {
+                int r = client_take_last_word(c, bytes, length);
+
+                return r != 0 ? r : stream_fail(c, PERFD_E_PROTOCOL, "something else than a packet follows it");
+        }
         return packet.key >> 3 == MESSAGE_PACKET ? stream_open_packet(c, packet.bytes, packet.length, 0)
                                                  : stream_open_pooled(c, packet.bytes, packet.length);
 }

@@ -199,6 +199,11 @@ class Bad(unittest.TestCase):
         self.expect("else than a packet", lambda s: s[:3] + [b"\0\0\0\0"])
         self.expect("in a pool, and no pool", lambda s: s[:3] + [pb.ServerMessage(pooled=pb.PooledPacket(sequence=4, length=9))])
 
+    def test_last_word(self):
+        """Why a connection is closed belongs to no request."""
+        last = pb.ServerMessage(response=pb.Response(status=pb.STATUS_DENIED, reason="revoked", message="it was revoked"))
+        self.expect("it was revoked", lambda s: s[:3] + [last], perfd.Refused)
+
     def test_frames(self):
         self.expect("a frame of 16777217 bytes", lambda s: s[:3] + [b"\1\0\0\1"])
         self.expect("a frame of 4294967295 bytes", lambda s: s[:3] + [b"\xff" * 4])

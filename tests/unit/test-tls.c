@@ -181,6 +181,26 @@ static void serve_stream(Server *s, int listener) {
         must(SSL_shutdown(s->ssl) == 0);
 }
 
+/* Why it ends, in the words of a relay. */
+static void serve_last_word(Server *s, int listener) {
+        Perfd__V1__Response last = PERFD__V1__RESPONSE__INIT;
+
+        accept_client(s, listener);
+        must(next_request(s) == PERFD__V1__REQUEST__BODY_HELLO);
+        play_hello(s->frames[1], 1);
+        send_played(s);
+        must(next_request(s) == PERFD__V1__REQUEST__BODY_SUBSCRIBE);
+        play_ok(s->frames[1], 2);
+        play_start(s->frames[1]);
+        send_played(s);
+        wait_for_go(s);
+        last.status = PERFD__V1__STATUS__STATUS_DENIED;
+        last.reason = (char *)"revoked";
+        last.message = (char *)"the certificate was revoked";
+        play_response(s->frames[1], &last);
+        send_played(s);
+}
+
 /* Bytes that no key has made, instead of a record. */
 static void serve_damage(Server *s, int listener) {
         accept_client(s, listener);
@@ -296,6 +316,21 @@ static void test_bytes_that_are_decrypted(void **state) {
         line_deinit(&l);
 }
 
+static void test_last_word(void **state) {
+        Line l;
+
+        line_init(&l, serve_last_word);
+        assert_int_equal(perfd_client_process(l.client), 0);
+        assert_int_equal(l.seen.starts, 1);
+        assert_int_equal(write(l.go, "", 1), 1);
+        assert_int_equal(process(&l, 1), PERFD_E_REFUSED);
+        assert_int_equal(perfd_client_error(l.client)->refusal, PERFD_REFUSED_DENIED);
+        assert_string_equal(perfd_client_error(l.client)->reason, "revoked");
+        assert_string_equal(perfd_client_error(l.client)->message, "the certificate was revoked");
+        assert_int_equal(perfd_client_process(l.client), PERFD_E_STATE);
+        line_deinit(&l);
+}
+
 /* What cannot be sent any more raises no SIGPIPE, and does not hide what is there to be read. */
 static void test_damage(void **state) {
         Line l;
@@ -366,8 +401,8 @@ static void test_silence(void **state) {
 
 int main(void) {
         static const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_bytes_that_are_decrypted), cmocka_unit_test(test_damage), cmocka_unit_test(test_wrong_uris),
-                cmocka_unit_test(test_files), cmocka_unit_test(test_silence),
+                cmocka_unit_test(test_bytes_that_are_decrypted), cmocka_unit_test(test_last_word), cmocka_unit_test(test_damage),
+                cmocka_unit_test(test_wrong_uris), cmocka_unit_test(test_files), cmocka_unit_test(test_silence),
         };
 
         return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -7,7 +7,7 @@ import socket
 from . import ledger
 from . import perfd_pb2 as pb
 from .connection import deadline_in
-from .errors import Disconnected, ProtocolError, require
+from .errors import Disconnected, ProtocolError, Refused, require
 from .event import Event
 from .items import Gap, Record, Sample, plain, zero_tid_of
 
@@ -77,6 +77,8 @@ class Stream:
                 message = self.client.receive(deadline)
                 if not message:
                     raise Disconnected("the stream closed without its end")
+                if message.WhichOneof("body") == "response" and not message.response.id and message.response.status:
+                    raise Refused(message.response)  # why the daemon, or a relay, closes the connection
                 require(message.WhichOneof("body") == "packet", "something else than a packet in the stream")
                 items = list(self.take(message.packet))
                 if self.end:
@@ -87,7 +89,7 @@ class Stream:
             if deadline is None:
                 raise
             return []
-        except (ProtocolError, Disconnected):
+        except (ProtocolError, Disconnected, Refused):
             self.close()
             raise
         return None
