@@ -32,15 +32,33 @@ static int try(Perfctl *p, const char *path) {
         return r;
 }
 
+/* Whether the path of a socket there can follow HOST. */
+static int check_socket(const Perfctl *p) {
+        const char *scheme_end = strstr(p->host, "://"), *path = scheme_end ? strchr(scheme_end + 3, '/') : NULL;
+
+        if (!p->socket)
+                return 0;
+        if (strncmp(p->host, "unix:", strlen("unix:")) == 0 || (scheme_end && strncmp(p->host, "ssh://", strlen("ssh://")) != 0) ||
+            (path && path[1]))
+                return perfctl_fail(p, PERFCTL_USAGE, "--socket and --host %s exclude each other: --socket is the path of a socket on a "
+                                    "host that is reached by ssh, and is named once", p->host);
+        if (*p->socket != '/')
+                return perfctl_fail(p, PERFCTL_USAGE, "--socket '%s': on another host, the path has to begin with '/'", p->socket);
+        return 0;
+}
+
 /* HOST is an address of IPv6 where it has two colons at least, and else what ssh calls a destination. */
 static char *uri_of(const char *host, const char *socket) {
         const char *colon = strchr(host, ':');
         bool is_address = colon && strchr(colon + 1, ':') && *host != '[' && !strchr(host, '@');
         char *uri;
 
-        if (strncmp(host, "unix:", strlen("unix:")) == 0 || strstr(host, "://"))
-                uri = strdup(host);
-        else if (asprintf(&uri, "ssh://%s%s%s%s", is_address ? "[" : "", host, is_address ? "]" : "", socket ? socket : "") < 0)
+        if (strncmp(host, "unix:", strlen("unix:")) == 0 || strstr(host, "://")) {
+                size_t n = strlen(host) - (socket && host[strlen(host) - 1] == '/'); /* "ssh://web1/" has no path */
+
+                if (asprintf(&uri, "%.*s%s", (int)n, host, socket ? socket : "") < 0)
+                        uri = NULL;
+        } else if (asprintf(&uri, "ssh://%s%s%s%s", is_address ? "[" : "", host, is_address ? "]" : "", socket ? socket : "") < 0)
                 uri = NULL;
         return must_have(uri);
 }
@@ -75,11 +93,10 @@ bool perfctl_is_tls(const Perfctl *p) {
 /* No limit of time: ssh asks for a password, or whether a host is known. */
 static int connect_host(Perfctl *p) {
         char *uri;
-        int r;
+        int r = check_socket(p);
 
-        if (perfctl_is_tls(p) && p->socket)
-                return perfctl_fail(p, PERFCTL_USAGE, "--socket is a path on %s, and there the relay's configuration says which socket it uses",
-                                    p->host);
+        if (r != 0)
+                return r;
         uri = uri_of(p->host, p->socket);
         renew(p);
         r = perfctl_is_tls(p) ? connect_tls(p, uri) : perfd_client_connect_uri(p->client, uri);

@@ -42,6 +42,8 @@ int perfctl_run(int argc, char **argv) {
         (void)signal(SIGPIPE, SIG_IGN);
         r = command_line_parse(&p, argc, argv);
         table_show_headings(p.headings);
+        if (r == 0 && p.host && !*p.host) /* of a script whose variable is not set: its command is for no host, not for this one */
+                r = perfctl_fail(&p, PERFCTL_USAGE, "--host: the value is empty");
         if (!p.host && !p.socket) /* --socket means this machine's */
                 p.host = getenv("PERFD_HOST");
         if (p.host && !*p.host)

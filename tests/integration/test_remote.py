@@ -129,6 +129,22 @@ def test_verbs():
               rows(host.run("version", "--json", host=name)[0])[0]["perfd"], "--host unix: is before $PERFD_HOST")
 
 
+def test_the_socket_there():
+    """--socket is the path there, also beside a URI; what would be ignored is refused."""
+    with daemon_there() as (daemon, host, _):
+        for uri in ("ssh://web1", "ssh://web1/", "web1"):
+            row = rows(host.run("--host", uri, "--socket", daemon.control, "status", "--json")[0])[0]
+            equal(row["pid"], daemon.pid, f"who answers at {uri}")
+        for uri, path, said in ((f"ssh://web1{daemon.control}", daemon.control, "named once"),
+                                (f"unix:{daemon.control}", daemon.control, "named once"),
+                                ("tls://web1", daemon.control, "named once"),
+                                ("ssh://web1", "control.sock", "begin with '/'")):
+            err = host.run("--host", uri, "--socket", path, "status", status=2)[1]
+            check(said in err, f"--host {uri} --socket {path}: {err!r}")
+        err = host.run("--host", "", "status", status=2)[1]
+        check("--host: the value is empty" in err, err)
+
+
 def test_every_call():
     """Two programs of a known number of calls: what is received and each loss is what was called, in the order of time. A flood may be
     quicker than ssh on a busy machine: then what the queue there dropped is counted."""
