@@ -11,6 +11,7 @@
 #include "client/perfctl/perfctl.h"
 
 #define ABSENT UINT64_MAX
+#define FAULT (UINT64_MAX - 1) /* a text that its probe could not read, which is not "" */
 #define NO_FIELD SIZE_MAX
 
 /* Of one column: a field, a part, or neither. */
@@ -280,7 +281,9 @@ static void put_part(Keys *k, KeyPart part, const KeyEvent *event, const perfd_i
 }
 
 static void put_field(Keys *k, const KeyName *name, const perfd_value *v) {
-        if (!field_is_number(v->field))
+        if (v->fault)
+                put_word(k, FAULT);
+        else if (!field_is_number(v->field))
                 put_text(k, v->text.bytes, v->text.length);
         else if (name->element < 0)
                 put_text(k, (const char *)v->numbers, v->count * sizeof(*v->numbers));
@@ -362,6 +365,9 @@ void keys_decode(const Keys *k, const uint8_t *key, KeyCell *cells) {
                 if (length == ABSENT)
                         continue;
                 v->field = source->field ? source->field : part_field(source->part);
+                v->fault = length == FAULT;
+                if (v->fault)
+                        continue;
                 if (source->part == KEY_EVENT) {
                         const char *name = k->names[*(const uint64_t *)(const void *)key];
 

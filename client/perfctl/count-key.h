@@ -3,7 +3,8 @@
  *
  *     number of the shape, then for each column: length in bytes, that many bytes and zeros up to a multiple of 8
  *
- * All are 64-bit numbers, and a length of UINT64_MAX is that of what the sample does not have. A shape is what an event's fields
+ * All are 64-bit numbers, a length of UINT64_MAX is that of what the sample does not have, and one of UINT64_MAX - 1 that
+ * of a text that its probe could not read. A shape is what an event's fields
  * make of the columns: what values are called, and whether they are numbers. Events that are alike in this have one shape.
  */
 #pragma once

@@ -41,6 +41,8 @@ static char *cell_text(const KeyCell *c, Kallsyms *symbols) {
 
         if (c->is_absent)
                 return must_have(strdup("-"));
+        if (v->fault)
+                return must_have(strdup("(fault)"));
         if (c->part == KEY_IP || c->part == KEY_ADDR)
                 return address_text(v->numbers[0], symbols);
         if (c->part == KEY_CONTAINER)

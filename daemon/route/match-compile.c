@@ -385,6 +385,7 @@ int filter_compile(const Filter *f, const Plan *plan, const char *event, MatchPr
         c.program = p = program_new(f);
         if (!p)
                 return error_origin(-ENOMEM);
+        p->has_faults = plan && plan->has_faults;
         emit(&c, (MatchInsn){ .op = MATCH_NO });
         emit(&c, (MatchInsn){ .op = MATCH_YES });
         p->start = emit_condition(&c, (uint16_t)(f->n_nodes - 1), MATCH_YES, MATCH_NO);

@@ -99,6 +99,7 @@ struct MatchProgram {
         uint32_t known;  /* which these are */
         uint32_t of_comm; /* those that readers know only if the record's comm is sure */
         bool needs_comm;
+        bool has_faults; /* as Plan.has_faults */
 };
 
 static inline bool match_in_range(const MatchInsn *i, uint64_t number) {

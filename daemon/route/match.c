@@ -21,6 +21,8 @@ static bool text_at(const MatchProgram *p, uint16_t text, const Record *r, const
         }
         if (field_locate(&p->fields[text], r->raw, r->raw_size, ret, &size) != 0)
                 return false;
+        if (size == 0 && p->has_faults && p->fields[text].place != PLACE_FIXED) /* the probe could not read it */
+                return false;
         *ret_size = size;
         return true;
 }

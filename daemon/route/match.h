@@ -8,7 +8,7 @@
  * nearest field in the same comparison that has such, to the left before to the right.
  *
  * Numbers are compared as the integers that they are, whatever their widths and signs. A comparison whose element or
- * dynamic field lies outside the record's raw bytes is false, whichever comparison it is.
+ * dynamic field lies outside the record's raw bytes, or of a text that a probe could not read, is false, whichever comparison it is.
  */
 #pragma once
 

@@ -204,6 +204,30 @@ static void test_broken_places(void **state) {
         CHECK(at_end, plan, &r);
 }
 
+/* Of a probe, a dynamic text without bytes could not be read: it is not "", which has its zero byte. */
+static void test_faults(void **state) {
+        static const Case fault[] = {
+                { "filename == \"\"", false }, { "filename != \"\"", false }, { "filename ~ \"*\"", false }, { "filename != \"x\"", false },
+                { "filename == filename", false }, { "filename != path", false }, { "path != filename", false },
+                { "!(filename ~ \"*\")", true }, { "path == \"rel\"", true }, { "prev_comm != \"\"", true },
+        };
+        static const Case empty[] = { { "filename == \"\"", true }, { "filename != \"\"", false }, { "filename ~ \"*\"", true } };
+        _cleanup_(plan_unrefp) Plan *plan = filter_plan_new();
+        SampleBytes b;
+        Record r = sample_record(&b);
+
+        sample_init(&b);
+        plan->has_faults = true;
+        b.filename = sample_data_loc(0, 0);
+        CHECK(fault, plan, &r);
+        b.filename = sample_data_loc(sizeof(b.rest) - 1, 1);
+        b.rest[sizeof(b.rest) - 1] = 0;
+        CHECK(empty, plan, &r);
+        plan->has_faults = false;
+        b.filename = sample_data_loc(0, 0);
+        CHECK(empty, plan, &r);
+}
+
 /* A plan that promises less than its fields need is not trusted. */
 static void test_short_plan(void **state) {
         static const Case cases[] = { { "u8 == 200", true }, { "u32 == 4000000000", false }, { "u32 != 1", false },
@@ -303,6 +327,7 @@ int main(void) {
                 cmocka_unit_test(test_numbers),       cmocka_unit_test(test_texts),        cmocka_unit_test(test_alignment),
                 cmocka_unit_test(test_broken_places), cmocka_unit_test(test_short_plan),   cmocka_unit_test(test_without_plan),
                 cmocka_unit_test(test_fixed_texts),   cmocka_unit_test(test_ended),
+                cmocka_unit_test(test_faults),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -204,6 +204,43 @@ static void test_count_json(void **state) {
         assert_int_equal(r.code, PERFCTL_OK);
 }
 
+/* What a probe could not read is not "". */
+static void test_count_faults(void **state) {
+        static const char *const rows[] = {
+                "{\"kind\":\"count\",\"key\":{\"name\":null},\"count\":3}\n",
+                "{\"kind\":\"count\",\"key\":{\"name\":\"\"},\"count\":2}\n",
+                "(fault)\t3\n", "\"\"\t2\n",
+        };
+
+        for (int is_table = 0; is_table < 2; is_table++) {
+                Perfd__V1__Packet p = PERFD__V1__PACKET__INIT;
+                Perfd__V1__Item items[5], *list[5];
+                ProtobufCBinaryData texts[2] = { play_text("", 0), play_text("\0\1\2\xfe", 4) };
+                uint64_t fault = 0;
+                Ran r;
+
+                if (is_table)
+                        count_start(&r, WORDS("count", "mine", "--by", "name"), WORDS("name"));
+                else
+                        count_start(&r, WORDS("count", "--json", "mine", "--by", "name"), WORDS("name"));
+                for (size_t i = 0; i < 5; i++) {
+                        play_item_init(&items[i], 5000000100);
+                        items[i].texts = texts;
+                        items[i].faults = &fault;
+                        items[i].n_faults = i < 3;
+                        list[i] = &items[i];
+                }
+                p.sequence = 2;
+                p.items = list;
+                p.n_items = 5;
+                play_packet(r.daemon, &p);
+                count_end(&r, 3, 5);
+                for (size_t i = 0; i < 2; i++)
+                        assert_non_null(strstr(r.text, rows[2 * is_table + i]));
+                assert_int_equal(r.code, PERFCTL_OK);
+        }
+}
+
 /* A table for each interval, under its time, of what came in it; the last one when it ends. */
 static void test_count_intervals(void **state) {
         char line[64];
@@ -471,6 +508,7 @@ int main(void) {
                 cmocka_unit_test(test_count_terminal),
                 cmocka_unit_test(test_count_top),
                 cmocka_unit_test(test_count_json),
+                cmocka_unit_test(test_count_faults),
                 cmocka_unit_test(test_count_intervals),
                 cmocka_unit_test(test_count_changed_event),
                 cmocka_unit_test(test_count_losses),
