@@ -15,5 +15,10 @@ typedef struct ConfigDifference {
  * there is none left.
  */
 bool config_difference_next(const Config *before, const Config *after, size_t *row, ConfigDifference *ret);
+/*
+ * The same of access.rules: how many there are, and whether they are others ("2 rules, changed"), also by what users and groups mean
+ * on this host. Not of those above, because an apply leaves the rules as they are.
+ */
+bool config_rules_difference(const Config *before, const Config *after, ConfigDifference *ret);
 /* What the numbers of a difference are: " bytes", " ns", "". */
 const char *config_unit(const Key *k);

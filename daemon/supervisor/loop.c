@@ -83,7 +83,7 @@ static int reload_on_signal(void *userdata) {
         (void)snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%llu",
                        (unsigned long long)(clock_now(CLOCK_MONOTONIC) / NSEC_PER_USEC));
         notifier_send(&s->loop.notifier, state);
-        r = configuration_reload(&s->configuration, &reply, &e);
+        r = configuration_reload(&s->configuration, NULL, &reply, &e);
         notes_say(&s->operations.notes, "the configuration");
         if (r == 0)
                 log_print(LOG_INFO, MESSAGE_RELOADED,

@@ -189,6 +189,21 @@ def test_what_is_written():
         os.unlink(path)
 
 
+def test_a_reload_tells_of_rules():
+    """plan, and who asks for the reload, are told that the rules change, and of warnings."""
+    two = ["{ users: [1], status: true }", "{ users: [2], status: true }"]
+    with Daemon(rules(*two)) as daemon, daemon.client() as root:
+        with open(os.path.join(daemon.directory, "perfd.yaml"), "w", encoding="ascii") as f:
+            f.write(rules("{ users: [usrbop, '1'], status: true }"))
+        row = root.request(plan=pb.PlanRequest(reload=True)).plan.settings[0]
+        equal((row.field, row.before, row.after, row.restart), ("access.rules", "2 rules", "1 rule", False), "the plan")
+        notes = list(root.request(reload=pb.Empty()).reloaded.notes)
+        check("access.rules: 2 rules -> 1 rule" in notes, notes)
+        check(len(notes) == 2 and any("'usrbop' is not in /etc/passwd" in note for note in notes), notes)
+        equal(len(root.request(plan=pb.PlanRequest(reload=True)).plan.settings), 0, "the plan behind it")
+        equal(len(root.request(reload=pb.Empty()).reloaded.notes), 1, "the warning, again")
+
+
 # ---- status, list, subscribe -------------------------------------------------------------------------------------------
 
 

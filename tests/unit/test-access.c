@@ -30,7 +30,7 @@ static int reload(Rig *rig, const char *yaml) {
         Perfd__V1__ReloadReply reply = PERFD__V1__RELOAD_REPLY__INIT;
 
         rig_write_config(rig, yaml);
-        return configuration_reload(&rig->supervisor.configuration, &reply, &rig->e);
+        return configuration_reload(&rig->supervisor.configuration, NULL, &reply, &rig->e);
 }
 
 static void begin(Rig *rig) {

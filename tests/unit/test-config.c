@@ -424,12 +424,40 @@ static void test_differences(void **state) {
         assert_false(config_difference_next(after, after, &row, &d));
 }
 
+/* The number of rules, and that they are others where it is the same. */
+static void test_rules_differences(void **state) {
+        static const char two[] = "version: 1\naccess: {rules: [{users: [1], status: true}, {users: [2], subscribe: [a]}]}\n";
+        static const struct {
+                const char *yaml, *before, *after;
+        } cases[] = {
+                { "version: 1\n", "2 rules", "0 rules" },
+                { "version: 1\naccess: {rules: [{users: [1], status: true}]}\n", "2 rules", "1 rule" },
+                { "version: 1\naccess: {rules: [{users: [1], status: true}, {users: [3], subscribe: [a]}]}\n", "2 rules", "2 rules, changed" },
+                { "version: 1\naccess: {rules: [{users: [1]}, {users: [2], subscribe: [a]}]}\n", "2 rules", "2 rules, changed" },
+                { "version: 1\naccess: {rules: [{users: [1], status: true}, {users: [2], subscribe: [a], where: 'cpu == 1'}]}\n", "2 rules",
+                  "2 rules, changed" },
+        };
+        _cleanup_(config_unrefp) Config *before = parse(two), *same = parse(two);
+        ConfigDifference d;
+
+        assert_false(config_rules_difference(before, same, &d));
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                _cleanup_(config_unrefp) Config *after = parse(cases[i].yaml);
+
+                assert_true(config_rules_difference(before, after, &d));
+                assert_string_equal(d.key->pattern, "access.rules");
+                assert_string_equal(d.before, cases[i].before);
+                assert_string_equal(d.after, cases[i].after);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_settings), cmocka_unit_test(test_shape), cmocka_unit_test(test_targets),
                 cmocka_unit_test(test_threads),
                 cmocka_unit_test(test_events),   cmocka_unit_test(test_yaml),  cmocka_unit_test(test_bounds),
                 cmocka_unit_test(test_values),   cmocka_unit_test(test_differences),
+                cmocka_unit_test(test_rules_differences),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

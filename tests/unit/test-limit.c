@@ -37,7 +37,7 @@ static void reload(Rig *rig, const char *yaml) {
         Perfd__V1__ReloadReply reply = PERFD__V1__RELOAD_REPLY__INIT;
 
         rig_write_config(rig, yaml);
-        assert_int_equal(configuration_reload(&rig->supervisor.configuration, &reply, &rig->e), 0);
+        assert_int_equal(configuration_reload(&rig->supervisor.configuration, NULL, &reply, &rig->e), 0);
 }
 
 static void begin(Rig *rig, const char *yaml) {

@@ -151,7 +151,7 @@ static void test_beside_clients(void **state) {
 static int reload(Rig *rig) {
         Perfd__V1__ReloadReply reply = PERFD__V1__RELOAD_REPLY__INIT;
 
-        return configuration_reload(&rig->supervisor.configuration, &reply, &rig->e);
+        return configuration_reload(&rig->supervisor.configuration, NULL, &reply, &rig->e);
 }
 
 static void test_file_is_refused(void **state) {

@@ -22,7 +22,8 @@ typedef struct Configuration {
 int configuration_validate(Configuration *s, const ConfigText *texts, size_t n, ConfigDiagnostics *m);
 /* supervisor/configuration/reload.c: from what is configured to another configuration, all of it or, refused, nothing. */
 int configuration_apply_initial(Configuration *s, Explanation *e); /* the one that it was started with */
-int configuration_reload(Configuration *s, Perfd__V1__ReloadReply *ret, Explanation *e);
+/* notes: gets what is to be said to who asked, warnings and that the rules have changed; or NULL. The caller's to deinit, also if refused. */
+int configuration_reload(Configuration *s, Strings *notes, Perfd__V1__ReloadReply *ret, Explanation *e);
 /*
  * A text, with its drop-ins, as the configuration until the next reload. may_wait: what cannot be opened now is pending,
  * and refuses nothing.

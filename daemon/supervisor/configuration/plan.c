@@ -159,6 +159,14 @@ static int add_settings(const Config *before, const Config *after, bool at_resta
         return r;
 }
 
+/* An apply leaves those in effect that there are. */
+static int add_rules(const Configuration *s, const Config *c, Perfd__V1__PlanReply *ret) {
+        ConfigDifference d;
+
+        return config_rules_difference(s->settings->access, c, &d)
+                       ? difference_new(d.key->pattern, d.before, d.after, &ret->settings, &ret->n_settings) : 0;
+}
+
 /* ---- trying ------------------------------------------------------------------------------------------------------ */
 
 typedef struct Tried {
@@ -377,7 +385,7 @@ int configuration_plan(Configuration *s, const ConfigText *texts, size_t n, bool
         int r;
 
         thread_assert(THREAD_MAIN);
-        r = n > 0 ? reload_parse(texts, n, &c, e) : reload_load(s, &c, e);
+        r = n > 0 ? reload_parse(texts, n, &c, e) : reload_load(s, NULL, &c, e);
         if (r != 0)
                 return r;
         trial.config = c;
@@ -387,6 +395,8 @@ int configuration_plan(Configuration *s, const ConfigText *texts, size_t n, bool
                 r = take_all(s, &trial, &w, e);
         if (r == 0)
                 r = plan_all(s, c, &w, ret);
+        if (r == 0 && n == 0)
+                r = add_rules(s, c, ret);
         reload_deinit(s, &w);
         trial_deinit(s, &trial);
         return r;

@@ -188,15 +188,17 @@ static int check_rules(int r, const Config *c, ConfigDiagnostics *m) {
         return r == 0 && m->n_errors > 0 ? REFUSED_INVALID : r;
 }
 
-static void log_warning(const ConfigDiagnostic *m) {
+/* notes: for who asked, or NULL. -ENOMEM */
+static int tell_warning(const ConfigDiagnostic *m, Strings *notes) {
         char line[1024];
 
         (void)config_diagnostic_text(m, line, sizeof(line));
         utf8_mend(line);
         log_print(LOG_WARNING, MESSAGE_BAD_CONFIG, "%s", line);
+        return notes ? strings_add(notes, line) : 0;
 }
 
-int reload_load(const Configuration *s, Config **ret, Explanation *e) {
+int reload_load(const Configuration *s, Strings *notes, Config **ret, Explanation *e) {
         ConfigDiagnostics diagnostics = CONFIG_DIAGNOSTICS_NULL;
         int r;
 
@@ -209,17 +211,32 @@ int reload_load(const Configuration *s, Config **ret, Explanation *e) {
                 *ret = config_unref(*ret);
         r = refuse_config(r, &diagnostics, s->settings->config_path, e);
         for (size_t i = 0; i < diagnostics.n_items && r == 0; i++)
-                log_warning(&diagnostics.items[i]);
+                r = tell_warning(&diagnostics.items[i], notes);
         config_diagnostics_deinit(&diagnostics);
+        if (r < 0)
+                *ret = config_unref(*ret);
         return r;
 }
 
-static int reload_file(Configuration *s, Perfd__V1__ReloadReply *ret, Explanation *e) {
+/* Others than before, of which no event and no restart tells. */
+static int note_rules(const Config *before, const Config *after, Strings *notes) {
+        ConfigDifference d;
+        char text[128];
+
+        if (!notes || !config_rules_difference(before, after, &d))
+                return 0;
+        (void)snprintf(text, sizeof(text), "%s: %s -> %s", d.key->pattern, d.before, d.after);
+        return strings_add(notes, text);
+}
+
+static int reload_file(Configuration *s, Strings *notes, Perfd__V1__ReloadReply *ret, Explanation *e) {
         _cleanup_(config_unrefp) Config *c = NULL;
         int r;
 
         thread_assert(THREAD_MAIN);
-        r = reload_load(s, &c, e);
+        r = reload_load(s, notes, &c, e);
+        if (r == 0)
+                r = note_rules(s->settings->access, c, notes);
         if (r != 0)
                 return r;
         s->settings->loads_own_config = true;
@@ -238,8 +255,8 @@ static void tell_outcome(Configuration *s, int r, const Explanation *e) {
         notifier_set_status(s->notifier, r == 0 ? NULL : text);
 }
 
-int configuration_reload(Configuration *s, Perfd__V1__ReloadReply *ret, Explanation *e) {
-        int r = reload_file(s, ret, e);
+int configuration_reload(Configuration *s, Strings *notes, Perfd__V1__ReloadReply *ret, Explanation *e) {
+        int r = reload_file(s, notes, ret, e);
 
         tell_outcome(s, r, e);
         return r;

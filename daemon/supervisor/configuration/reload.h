@@ -43,8 +43,8 @@ int reload_prepare(Configuration *s, const Config *c, Reload *w, Explanation *e)
 void reload_deinit(Configuration *s, Reload *w);
 /* The text, with its drop-ins, as a Config. Refused: with every error in it. */
 int reload_parse(const ConfigText *texts, size_t n, Config **ret, Explanation *e);
-/* perfd's own, from its files. */
-int reload_load(const Configuration *s, Config **ret, Explanation *e);
+/* perfd's own, from its files; its warnings are logged, and added to `notes`, unless that is NULL. */
+int reload_load(const Configuration *s, Strings *notes, Config **ret, Explanation *e);
 /* It is part of the change, though it was refused with this. -ENOMEM */
 int reload_add_pending(Configuration *s, const Config *c, const ConfigEvent *from, Reload *w, const Explanation *e);
 /* Every event of the configuration as one that is pending, for no reason yet. The list grows also when it fails: -ENOMEM. */

@@ -322,6 +322,7 @@ int handle_apply(RequestContext *a, Explanation *e) {
 
 int handle_reload(RequestContext *a, Explanation *e) {
         Perfd__V1__ReloadReply *reply = malloc(sizeof(*reply));
+        Strings notes = STRINGS_NULL;
         int r;
 
         if (!reply)
@@ -329,6 +330,8 @@ int handle_reload(RequestContext *a, Explanation *e) {
         perfd__v1__reload_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_RELOADED;
         a->response->reloaded = reply;
-        r = configuration_reload(a->requests->configuration, reply, e);
+        r = configuration_reload(a->requests->configuration, &notes, reply, e);
+        reply->notes = notes.items;
+        reply->n_notes = notes.n;
         return r == 0 ? configuration_add_restart_settings(a->requests->configuration, reply) : r;
 }
