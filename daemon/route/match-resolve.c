@@ -362,6 +362,32 @@ static int resolve_event(const Resolver *r, uint16_t node) {
         return refuse_kind(r, at, r->filter->nodes[at].name, "is the name of the event, and can only be compared with a text in quotes");
 }
 
+int filter_check_names(const Filter *f, Explanation *e) {
+        static const char prefix[] = "sample.";
+
+        for (uint32_t i = 0; i < f->n_nodes; i++) {
+                const FilterNode *n = &f->nodes[i];
+                NameList list = { .nearest = NEAREST_NULL };
+                const char *name;
+
+                if (n->kind != FILTER_NAME || strncmp(n->name, prefix, strlen(prefix)) != 0 || sample_find(NULL, n->name) ||
+                    is_event_part(n->name) || process_part_find(n->name))
+                        continue;
+                name = n->name + strlen(prefix);
+                for (size_t k = 0; k < ARRAY_SIZE(sample_parts); k++)
+                        list_add(&list, name, sample_parts[k].name);
+                list_add(&list, name, event_part);
+                for (ProcessPart p = PROCESS_UID; p < PROCESS_COMM; p++)
+                        list_add(&list, name, process_part_name(p));
+                (void)refuse(e, REFUSED_NOT_FOUND, "unknown-field", "no sample has %s%s%sIt has, behind 'sample.': %s", QUOTE(n->name),
+                             HINT(&list.nearest), list.nearest.word ? " " : ". ", list.text);
+                if (e)
+                        e->position = n->position + 1;
+                return REFUSED_NOT_FOUND;
+        }
+        return 0;
+}
+
 static const char lone[] = "is a text: compare it with a text, as in comm == \"bash\"";
 
 static int resolve_node(const Resolver *r, uint16_t node) {

@@ -41,6 +41,11 @@ typedef struct FilterSubject {
  * REFUSED_INVALID, "bad-expression", with e->position of the first constant. -ENOMEM.
  */
 int filter_check_constants(const Filter *f, const FilterSubject *subjects, size_t n, Explanation *e);
+/*
+ * What is wrong whatever the event: `sample.NAME` of a NAME that no sample has. REFUSED_NOT_FOUND "unknown-field", with e->position and
+ * the nearest name.
+ */
+int filter_check_names(const Filter *f, Explanation *e);
 /* The bytes that it takes in memory: some hundred, and up to some 20 KiB of the longest expressions. */
 size_t match_program_size(const MatchProgram *p);
 MatchProgram *match_program_ref(MatchProgram *p);

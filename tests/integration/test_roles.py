@@ -156,6 +156,7 @@ def test_what_is_written():
         "{ users: [] }": r"6:\d+: users: found nothing", "{ groups: }": r"6:\d+: groups: found nothing",
         "{ subscribe: [] , users: [1] }": r"6:\d+: subscribe: found nothing",
             "{ where: 'a == 1' }": r"6:\d+: where: it has no effect without 'subscribe'",
+        "{ subscribe: ['*'], where: 'cpu == 1 && sample.uidd == 0' }": r"6:\d+: where: at byte 13: no sample has 'sample.uidd'; did you mean 'uid'",
         "{ subscribe: ['*'], where: 'a = ' }": r"6:\d+: where: at byte", "{ users: ['-x'] }": r"6:\d+: users: found '-x'",
         "{ users: [4294967295] }": r"6:\d+: users: found '4294967295'",
             "{ user: [1] }": r"unknown key 'user'; did you mean 'users'",
@@ -187,6 +188,18 @@ def test_what_is_written():
         check(done.returncode == 1 and "where: at byte" in done.stderr, f"--check: {done}")
     finally:
         os.unlink(path)
+
+
+def test_a_predicate_that_does_not_fit():
+    """Who has written nothing wrong is told that it is the rule's; of what he has, the place in his own expression."""
+    with Daemon(rules(f"{{ users: [{ANN}], subscribe: ['*'], where: 'missing < 10' }}")) as daemon, daemon.client() as root:
+        add(root, NOTED)
+        for where, words, position in ("", "the predicate of the access rule", 0), ("n == 1", "the predicate of the access rule", 0), \
+                ("n == 1 && absent == 2", "'absent'", 11):
+            with daemon.client_of(ANN, groups=()) as ann:
+                answer = refused(ann, "unknown-field", subscribe=pb.SubscribeRequest(events=["external:noted"], where=where))
+                check(words in answer.message, f"{where!r}: {answer.message!r}")
+                equal(("access rule" in answer.message, answer.position), (position == 0, position), where)
 
 
 def test_a_reload_tells_of_rules():

@@ -228,6 +228,30 @@ static void test_faults(void **state) {
         CHECK(empty, plan, &r);
 }
 
+/* Of a predicate of access.rules, before there is an event. */
+static void test_check_names(void **state) {
+        static const struct {
+                const char *expression, *says;
+                unsigned position;
+        } cases[] = {
+                { "sample.uid == 0 && sample.event == \"a\" && sample.address == 1 && sample.addr == 1 && sample.unit == \"\"", "", 0 },
+                { "uidd == 0", "", 0 }, /* some event may have it */
+                { "sample.uidd == 0", "no sample has 'sample.uidd'; did you mean 'uid'? It has", 1 },
+                { "cpu == 1 || sample.contaner == \"x\"", "did you mean 'container'?", 13 },
+                { "sample.nothing_like_it", "no sample has 'sample.nothing_like_it'. It has", 1 },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                _cleanup_(filter_freep) Filter *filter = NULL;
+                Explanation e = EXPLANATION_NULL;
+
+                assert_int_equal(filter_parse(cases[i].expression, &filter, &e), 0);
+                assert_int_equal(filter_check_names(filter, &e), *cases[i].says ? REFUSED_NOT_FOUND : 0);
+                assert_int_equal(e.position, cases[i].position);
+                assert_non_null(strstr(e.text, cases[i].says));
+        }
+}
+
 /* A plan that promises less than its fields need is not trusted. */
 static void test_short_plan(void **state) {
         static const Case cases[] = { { "u8 == 200", true }, { "u32 == 4000000000", false }, { "u32 != 1", false },
@@ -327,7 +351,7 @@ int main(void) {
                 cmocka_unit_test(test_numbers),       cmocka_unit_test(test_texts),        cmocka_unit_test(test_alignment),
                 cmocka_unit_test(test_broken_places), cmocka_unit_test(test_short_plan),   cmocka_unit_test(test_without_plan),
                 cmocka_unit_test(test_fixed_texts),   cmocka_unit_test(test_ended),
-                cmocka_unit_test(test_faults),
+                cmocka_unit_test(test_faults),         cmocka_unit_test(test_check_names),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

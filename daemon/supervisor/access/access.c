@@ -187,7 +187,7 @@ int access_check(const Config *c, ConfigDiagnostics *m) {
                 const ConfigRule *rule = &c->rules[i];
                 _cleanup_(filter_freep) Filter *filter = NULL;
                 Explanation e = EXPLANATION_NULL;
-                int r = rule->where ? filter_parse(rule->where, &filter, &e) : 0;
+                int r = rule->where ? filter_parse(rule->where, &filter, &e) ?: filter_check_names(filter, &e) : 0;
 
                 if (r < 0)
                         return r;

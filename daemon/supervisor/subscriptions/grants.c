@@ -40,6 +40,27 @@ const Filter *subscription_filter(const Subscription *u, const Event *event) {
         return is_own && !u->asks_process ? g->own_filter : u->filter; /* what asks for processes is one for all of a subscription */
 }
 
+int subscription_blame(const Subscription *u, const Event *event, int r, Explanation *e) {
+        const SubscriptionGrant *g = u->grant;
+        _cleanup_(match_program_unrefp) MatchProgram *program = NULL;
+        Explanation own = EXPLANATION_NULL;
+        char text[400];
+        int own_r;
+
+        if (r <= 0 || !g || !g->where || !e || subscription_filter(u, event) == g->own_filter)
+                return r;
+        own_r = g->own_filter ? filter_compile(g->own_filter, event->plan, event->spec.name, &program, &own) : 0;
+        if (own_r != 0) {
+                *e = own;
+                return own_r;
+        }
+        (void)snprintf(text, sizeof(text), "%.390s", e->text);
+        printable_make(text, sizeof(text)); /* it may be cut in a character */
+        e->position = 0;
+        return refuse(e, r, e->reason, "the predicate of the access rule that decides for you, and not your own, does not fit %.80s, which is "
+                      "for perfd's administrator to correct: %s", event->spec.name, text);
+}
+
 /*
  * Both are whole conditions, so that neither can reach into the other; in the normal spelling, without escapes. *asked gets what
  * the client asks for.

@@ -68,7 +68,7 @@ static int subscription_add_route(Subscription *u, Registration *g, Explanation 
         if (subscription_filter(u, g->event))
                 r = filter_compile(subscription_filter(u, g->event), g->event->plan, g->event->spec.name, &route.program, e);
         if (r != 0)
-                return r;
+                return subscription_blame(u, g->event, r, e);
         r = subscription_route_encode(&route, u);
         if (r < 0) {
                 subscription_route_deinit(&route);
@@ -446,7 +446,7 @@ int subscription_compile(const Subscriptions *s, Subscription *u, Explanation *e
         }
         if (refused && u->n_routes == 0) { /* it fits none of them */
                 *e = first;
-                if (u->grant && (u->grant->where || u->grant->within_where))
+                if (u->grant && u->grant->within_where)
                         e->position = 0; /* in a condition that the client has not written */
                 return refused;
         }
