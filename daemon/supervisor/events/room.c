@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "daemon/base/fd-limit.h"
+#include "daemon/supervisor/events/own.h"
 #include "daemon/supervisor/events/charges.h"
 #include "daemon/supervisor/events/quota.h"
 #include "daemon/supervisor/events/targets.h"
@@ -52,6 +53,7 @@ static int check_least(Events *s, const Registration *g, size_t least, Explanati
 
 static int count_needed(Events *s, const Registration *g, size_t *ret, Explanation *e) {
         _cleanup_(target_set_deinit) TargetSet targets = TARGET_SET_NULL;
+        _cleanup_(own_tasks_deinit) OwnTasks own = OWN_TASKS_NULL;
         const EventSpec *spec = &g->event->spec;
         _cleanup_free_ uint32_t *slots = NULL;
         size_t n_slots = 0;
@@ -59,8 +61,8 @@ static int count_needed(Events *s, const Registration *g, size_t *ret, Explanati
 
         if (r == 0) /* before a million processes are looked at: each that is there has one thread at least */
                 r = check_least(s, g, (spec->n_pids + spec->n_tids) * n_slots * g->plan.n_attrs, e);
-        if (r == 0)
-                r = events_find_targets(s, g, &targets, e);
+        if (r == 0) /* what is not the client's is refused before what would be too much of it */
+                r = own_find_targets(s, g, &targets, &own, e);
         if (r != 0)
                 return r;
         if (targets.n_duplicates > 0)
