@@ -195,14 +195,6 @@ def test_own_processes():
             equal(got, {True: 100, False: 200}, "samples")
 
 
-def test_foreign_before_too_much():
-    """Who asks too much of a process that is not his is told that it is not."""
-    with Daemon(rules(f"{{ users: [{ANN}], stat: true, own-processes: true }}")) as daemon, daemon.client_of(ANN, groups=()) as ann:
-        specs = [pb.EventSpec(event="page-faults", name=f"e{i}", interval=10_000_000, target=pb.Target(pids=[1])) for i in range(200)]
-        answer = refused(ann, "not-granted", add=pb.AddRequest(events=specs, while_connected=True))
-        check("of process 1 is not granted" in answer.message, answer.message)
-
-
 def test_own_process_becomes_root():
     """The process itself, by the exec of a setuid program: its own event ends there, and stays where it is."""
     script = ("import os, sys; print(os.getpid(), flush=True); sys.stdin.readline(); "

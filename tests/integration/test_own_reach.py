@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""How far events reach that rules of access let clients add: into cgroups of one's own, and no further. By perfctl, as a person has
-it, and by requests that a person would not make. Needs root."""
+"""How far rules of access reach: what is said of a rule's predicate and of other rules, and events that rules let clients add, into
+cgroups of one's own, and no further. By perfctl, as a person has it, and by requests that a person would not make. Needs root."""
 import collections
 import contextlib
 import json
@@ -49,6 +49,41 @@ def running(*uids):
 
 
 # ---- cgroups -----------------------------------------------------------------------------------------------------------
+
+
+def test_foreign_before_too_much():
+    """Who asks too much of a process that is not his is told that it is not."""
+    with Daemon(rules(f"{{ users: [{ANN}], stat: true, own-processes: true }}")) as daemon, daemon.client_of(ANN, groups=()) as ann:
+        specs = [pb.EventSpec(event="page-faults", name=f"e{i}", interval=10_000_000, target=pb.Target(pids=[1])) for i in range(200)]
+        answer = refused(ann, "not-granted", add=pb.AddRequest(events=specs, while_connected=True))
+        check("of process 1 is not granted" in answer.message, answer.message)
+
+
+def test_a_predicate_that_does_not_fit():
+    """Who has written nothing wrong is told that it is the rule's; of what he has, the place in his own expression."""
+    with Daemon(rules(f"{{ users: [{ANN}], subscribe: ['*'], where: 'missing < 10' }}")) as daemon, daemon.client() as root:
+        add(root, NOTED)
+        for where, words, position in ("", "the predicate of the access rule", 0), ("n == 1", "the predicate of the access rule", 0), \
+                ("n == 1 && absent == 2", "'absent'", 11):
+            with daemon.client_of(ANN, groups=()) as ann:
+                answer = refused(ann, "unknown-field", subscribe=pb.SubscribeRequest(events=["external:noted"], where=where))
+                check(words in answer.message, f"{where!r}: {answer.message!r}")
+                equal(("access rule" in answer.message, answer.position), (position == 0, position), where)
+
+
+def test_a_reload_tells_of_rules():
+    """plan, and who asks for the reload, are told that the rules change, and of warnings."""
+    two = ["{ users: [1], status: true }", "{ users: [2], status: true }"]
+    with Daemon(rules(*two)) as daemon, daemon.client() as root:
+        with open(os.path.join(daemon.directory, "perfd.yaml"), "w", encoding="ascii") as f:
+            f.write(rules("{ users: [usrbop, '1'], status: true }"))
+        row = root.request(plan=pb.PlanRequest(reload=True)).plan.settings[0]
+        equal((row.field, row.before, row.after, row.restart), ("access.rules", "2 rules", "1 rule", False), "the plan")
+        notes = list(root.request(reload=pb.Empty()).reloaded.notes)
+        check("access.rules: 2 rules -> 1 rule" in notes, notes)
+        check(len(notes) == 2 and any("'usrbop' is not in /etc/passwd" in note for note in notes), notes)
+        equal(len(root.request(plan=pb.PlanRequest(reload=True)).plan.settings), 0, "the plan behind it")
+        equal(len(root.request(reload=pb.Empty()).reloaded.notes), 1, "the warning, again")
 
 
 def test_own_cgroups():

@@ -190,33 +190,6 @@ def test_what_is_written():
         os.unlink(path)
 
 
-def test_a_predicate_that_does_not_fit():
-    """Who has written nothing wrong is told that it is the rule's; of what he has, the place in his own expression."""
-    with Daemon(rules(f"{{ users: [{ANN}], subscribe: ['*'], where: 'missing < 10' }}")) as daemon, daemon.client() as root:
-        add(root, NOTED)
-        for where, words, position in ("", "the predicate of the access rule", 0), ("n == 1", "the predicate of the access rule", 0), \
-                ("n == 1 && absent == 2", "'absent'", 11):
-            with daemon.client_of(ANN, groups=()) as ann:
-                answer = refused(ann, "unknown-field", subscribe=pb.SubscribeRequest(events=["external:noted"], where=where))
-                check(words in answer.message, f"{where!r}: {answer.message!r}")
-                equal(("access rule" in answer.message, answer.position), (position == 0, position), where)
-
-
-def test_a_reload_tells_of_rules():
-    """plan, and who asks for the reload, are told that the rules change, and of warnings."""
-    two = ["{ users: [1], status: true }", "{ users: [2], status: true }"]
-    with Daemon(rules(*two)) as daemon, daemon.client() as root:
-        with open(os.path.join(daemon.directory, "perfd.yaml"), "w", encoding="ascii") as f:
-            f.write(rules("{ users: [usrbop, '1'], status: true }"))
-        row = root.request(plan=pb.PlanRequest(reload=True)).plan.settings[0]
-        equal((row.field, row.before, row.after, row.restart), ("access.rules", "2 rules", "1 rule", False), "the plan")
-        notes = list(root.request(reload=pb.Empty()).reloaded.notes)
-        check("access.rules: 2 rules -> 1 rule" in notes, notes)
-        check(len(notes) == 2 and any("'usrbop' is not in /etc/passwd" in note for note in notes), notes)
-        equal(len(root.request(plan=pb.PlanRequest(reload=True)).plan.settings), 0, "the plan behind it")
-        equal(len(root.request(reload=pb.Empty()).reloaded.notes), 1, "the warning, again")
-
-
 # ---- status, list, subscribe -------------------------------------------------------------------------------------------
 
 
