@@ -11,6 +11,7 @@
 #include "config/text/words.h"
 #include "daemon/model/field.h"
 #include "daemon/model/record.h"
+#include "daemon/route/match.h"
 
 typedef struct Resolver {
         const Filter *filter;

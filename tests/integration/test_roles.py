@@ -47,8 +47,7 @@ def names(client):
 
 def perfctl(daemon, uid, *arguments):
     """As somebody else, by the stream socket."""
-    return subprocess.run([PERFCTL, "--socket", daemon.stream, *arguments], capture_output=True, text=True,
-        timeout=perfd.PATIENCE,
+    return subprocess.run([PERFCTL, "--socket", daemon.stream, *arguments], capture_output=True, text=True, timeout=perfd.PATIENCE,
                           check=False, user=uid, group=uid, extra_groups=[])
 
 

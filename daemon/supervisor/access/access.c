@@ -177,7 +177,7 @@ int access_check_limit(const Perfd__V1__Limit *limit, Explanation *e) {
         if (limit->n_events > LIMIT_EVENTS_MAX)
                 return refuse(e, REFUSED_INVALID, "bad-request", "a limit names %zu events, and may name %d: use globs",
                               limit->n_events, LIMIT_EVENTS_MAX);
-        return *limit->where ? filter_parse(limit->where, &filter, e) : 0;
+        return *limit->where ? filter_parse(limit->where, &filter, e) ?: filter_check_names(filter, e) : 0;
 }
 
 /* ---- the configuration ------------------------------------------------------------------------------------------- */
