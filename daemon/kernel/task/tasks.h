@@ -24,6 +24,8 @@ bool task_birth(clockid_t clock, uint32_t tid, nsec_t *ret);
 /* Its state, as proc_pid_stat(5) has it; '\0' if there is none. */
 #define TASK_STATE_UNINTERRUPTIBLE 'D'
 char task_state(uint32_t tid);
+/* Both at once. '\0': ret_birth is not set. */
+char task_life(clockid_t clock, uint32_t tid, nsec_t *ret_birth);
 /* Name of a thread from /proc; false if it is gone. Any thread; no allocation. */
 bool task_comm(uint32_t tid, char ret_comm[static COMM_SIZE]);
 /* Whether pids here are those of the kernel's own view (common_pid of tracepoints). */

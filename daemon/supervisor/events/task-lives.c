@@ -14,13 +14,13 @@
 static nsec_t birth_of(clockid_t clock, uint32_t tid) {
         nsec_t birth;
 
-        switch (task_state(tid)) {
+        switch (task_life(clock, tid, &birth)) {
         case '\0':
         case 'Z':
         case 'X':
                 return NOBODY;
         default:
-                return task_birth(clock, tid, &birth) ? birth : NOBODY;
+                return birth;
         }
 }
 
