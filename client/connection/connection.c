@@ -22,7 +22,9 @@ static int fail_tunnel(perfd_client *c) {
         char *said = tunnel_said(&c->tunnel);
 
         r = client_fail(c, PERFD_E_CLOSED, "closed", "the connection to %s has ended, ssh with status %d: %s", c->tunnel.to, status,
-                        said && *said ? said : "the daemon there was killed, or its log says why");
+                        said && *said    ? said
+                        : status == SSH_FAILED ? "it was ssh that ended, and what became of the daemon there is not known"
+                                               : "the daemon there was killed, or its log says why");
         free(said);
         return r;
 }

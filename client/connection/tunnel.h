@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#define SSH_FAILED 255 /* status of ssh(1): an error of its own, and not of the command there */
+
 typedef struct Tunnel {
         char *to;  /* where it leads, as the caller wrote it; NULL: there is none */
         pid_t pid;

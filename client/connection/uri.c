@@ -16,7 +16,6 @@ static const char unix_scheme[] = "unix:", ssh_scheme[] = "ssh://", tls_scheme[]
 enum { /* of perfctl, and of shells that find no program */
         STATUS_NO_DAEMON = 3,
         STATUS_NO_PROGRAM = 127,
-        STATUS_SSH = 255,
 };
 
 /* A word for the shell of the other side. */
@@ -70,7 +69,7 @@ static int fail_greeting(perfd_client *c, int r, Tunnel *t) {
         else if (status == STATUS_NO_PROGRAM)
                 r = client_fail(c, PERFD_E_UNREACHABLE, "no-perfctl", "%s: there is no perfctl: install it there, where the PATH of a "
                                 "command of ssh's leads. What came back: %s", t->to, text);
-        else if (status == STATUS_SSH)
+        else if (status == SSH_FAILED)
                 r = client_fail(c, PERFD_E_UNREACHABLE, "ssh", "%s cannot be reached by ssh: %s", t->to, *text ? text : "it says no reason");
         else if (status == STATUS_NO_DAEMON)
                 r = client_fail(c, PERFD_E_UNREACHABLE, "unreachable", "%s: perfctl is there, and reaches no perfd: %s", t->to, text);

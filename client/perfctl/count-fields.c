@@ -112,13 +112,9 @@ static int check_field(const Perfctl *p, const char *option, const char *noun, c
 static void tell_field(const Perfctl *p, const KeyName *name, const char *event, size_t n_have, size_t n_lack) {
         if (n_have == 0 || name->part == KEY_NONE)
                 return;
-        if (n_have > 1)
-                (void)perfctl_fail(p, PERFCTL_OK, "--by %s: %s and %zu more have a field %s, which this is%s; sample.%s is that of the "
-                                   "sample", name->text, event, n_have - 1, name->field, n_lack > 0 ? ", but not of the others" : "",
-                                   key_part_name(name->part));
-        else
-                (void)perfctl_fail(p, PERFCTL_OK, "--by %s: %s has a field %s, which this is%s; sample.%s is that of the sample", name->text,
-                                   event, name->field, n_lack > 0 ? ", but not of the others" : "", key_part_name(name->part));
+        (void)perfctl_fail(p, PERFCTL_OK, "--by %s counts by the field %s of %s%s%s; --by sample.%s counts by the thread that "
+                           "the sample is of", name->text, name->field, event, n_have > 1 ? " and others that have one" : "",
+                           n_lack > 0 ? ", and of events without such a field by the thread" : "", key_part_name(name->part));
 }
 
 /* What has to be asked for goes to `fields`, each once. */

@@ -62,7 +62,8 @@ void reload_print(Perfctl *p, const perfd_result *result) {
                 for (size_t i = 0; perfd_result_note(result, i); i++)
                         (void)perfctl_fail(p, PERFCTL_OK, "%s", perfd_result_note(result, i));
                 if (row->pending > 0)
-                        (void)perfctl_fail(p, PERFCTL_OK, "%u events cannot be opened now: `perfctl list` says why", row->pending);
+                        (void)perfctl_fail(p, PERFCTL_OK, "%u event%s cannot be opened now: `perfctl list` says why", row->pending,
+                                           row->pending == 1 ? "" : "s");
                 tell_restart(p, result);
                 return;
         }

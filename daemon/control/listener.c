@@ -241,8 +241,8 @@ static int make_way(const char *path, const struct sockaddr_un *address, Explana
                 return refuse(e, REFUSED_EXISTS, "exists", "another daemon still listens on %s, which was killed and has not ended "
                         "yet: the kernel closes its events; try again", path);
         if (is_there)
-                return refuse(e, REFUSED_EXISTS, "exists", "another daemon already listens on %s: stop it, or set `listen` to "
-                        "another path",
+                return refuse(e, REFUSED_EXISTS, "exists", "another daemon already listens on %s: stop it, or set `listen`, or "
+                        "--runtime-directory, to another path",
                               path);
         if (errno != ECONNREFUSED && errno != ENOENT)
                 return refuse(e, REFUSED_DENIED, "no-permission", "cannot determine whether a daemon listens on %s: %m",
@@ -273,7 +273,7 @@ static const char *whom_alone(mode_t mode) {
 
 /* Of a socket by an O_PATH fd, so that it is this one whatever its path means by now. */
 static int set_access(int fd, const char *path, mode_t mode, const char *group, Explanation *e) {
-        bool is_wanted = group && (mode & 070);
+        bool is_wanted = group && ((mode >> 3) & ~mode & 07); /* it has more than all others */
         char file[32];
         gid_t gid = 0;
 

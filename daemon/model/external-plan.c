@@ -165,7 +165,7 @@ int external_raw_encode(const Plan *p, const ExternalInput *values, size_t n_val
         size_t at = p->min_size;
 
         if (n_values != p->n_fields)
-                return refuse(e, REFUSED_INVALID, "bad-value", "%s has %zu fields, and %zu values were given", p->name,
+                return refuse(e, REFUSED_INVALID, "bad-value", "%s has %zu fields, and was given %zu values: one for each is needed", p->name,
                               p->n_fields, n_values);
         memset(ret_raw, 0, at);
         for (size_t i = 0; i < n_values; i++) {

@@ -369,10 +369,10 @@ def test_names_of_fields():
     with Daemon() as daemon:
         wakeup, exec_ = "sched:sched_wakeup", "sched:sched_process_exec"
         equal(said(wakeup, "--by", "pid"),
-              [f"perfctl: count: --by pid: {wakeup} has a field pid, which this is; sample.pid is that of the sample"], "of one")
+              [f"perfctl: count: --by pid counts by the field pid of {wakeup}; --by sample.pid counts by the thread that the sample is of"], "of one")
         equal(said(wakeup, exec_, "page-faults", "--by", "pid"),
-              [f"perfctl: count: --by pid: {wakeup} and 1 more have a field pid, which this is, but not of the others; sample.pid is "
-               "that of the sample"], "of some")
+              [f"perfctl: count: --by pid counts by the field pid of {wakeup} and others that have one, and of events without such "
+               "a field by the thread; --by sample.pid counts by the thread that the sample is of"], "of some")
         equal(said(wakeup, "--by", "sample.pid,cpu,prio"), [], "where it cannot be mistaken")
 
 

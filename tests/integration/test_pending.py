@@ -177,7 +177,7 @@ def test_strict():
         wait_until(lambda: len(states(daemon)) == 2, "the reload")
         equal(list(reasons(daemon)), ["nosuch:event"], "what is pending")
         done = perfctl(daemon, "reload")
-        check("pending 1" in done.stdout and "1 events cannot be opened now" in done.stderr, (done.stdout, done.stderr))
+        check("pending 1" in done.stdout and "1 event cannot be opened now" in done.stderr, (done.stdout, done.stderr))
 
 
 def test_list_of_mistakes():

@@ -31,7 +31,7 @@ class Client(Connection):
     def __init__(self, path=None, program=None, timeout=None):
         path = path or os.environ.get("PERFD_SOCKET")
         is_socket = isinstance(path, socket.socket)
-        super().__init__(path if is_socket else connect(path, timeout) if path else _connect_any(timeout), timeout)
+        super().__init__(path if is_socket else _connect(path, timeout) if path else _connect_any(timeout), timeout)
         self.stream = self.clock = None
         program = program or os.path.basename(sys.argv[0]) or "python"
         try:
@@ -187,6 +187,16 @@ class Client(Connection):
                 "something else than bells beside a ring")
         self.received.clear()
         self.messages.clear()
+
+
+def _connect(path, timeout):
+    try:
+        return connect(path, timeout)
+    except TimeoutError:
+        raise
+    except OSError as error:
+        raise Disconnected("cannot connect to perfd: start perfd, or name its socket by path or "
+                           f"$PERFD_SOCKET ({error})") from error
 
 
 def _connect_any(timeout):
