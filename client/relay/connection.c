@@ -12,10 +12,10 @@
 #include "daemon/base/error.h"
 #include "daemon/base/log.h"
 
-#define KEEPALIVE_IDLE 10 /* seconds; and with those below a peer that is gone is noticed within 30 */
+#define KEEPALIVE_IDLE 10 /* seconds; and with those below a peer that is gone is noticed within 30, if it is sent nothing */
 #define KEEPALIVE_INTERVAL 5
 #define KEEPALIVE_PROBES 4
-#define USER_TIMEOUT 30000 /* ms: for bytes that are sent */
+#define SILENCE_LOOK (10 * NSEC_PER_SEC) /* while bytes wait to be taken: whether its host still answers */
 #define END_WITHIN NSEC_PER_SEC /* with a reason */
 #define FINISH_WITHIN (30 * NSEC_PER_SEC) /* for the next bytes of what perfd has sent to be taken */
 #define RETRY_AFTER (20 * NSEC_PER_MSEC) /* if too many wait for perfd */
@@ -132,7 +132,6 @@ static void set_options(int fd) {
                 { IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE },
                 { IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL },
                 { IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES },
-                { IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT },
                 { IPPROTO_TCP, TCP_NODELAY, 1 },
         };
 
@@ -238,6 +237,9 @@ void connection_watch(RelayConnection *c) {
         nsec_t wait;
         uint32_t events = perfd_events(c, &wait);
         int r = sd_event_source_set_io_events(c->source, tls_events(c));
+
+        if (c->state == RELAY_PUMPING && !unwritten_is_empty(&c->out))
+                wait = SILENCE_LOOK;
 
         if (r >= 0)
                 r = watch_perfd(c, events);

@@ -73,6 +73,9 @@ void connection_finish(RelayConnection *c);
 /* expiry.c: whether it ends when its certificate does. */
 bool connection_may_expire(const RelayConnection *c);
 
+/* silence.c: whether its host has not answered for 30 s, while there is something for it. */
+bool connection_is_silent(const RelayConnection *c);
+
 /* Its line in the log, once. */
 void connection_log_refusal(RelayConnection *c, const char *reason, const char *text);
 void connection_log_end(RelayConnection *c, const char *reason, const char *text);

@@ -15,8 +15,9 @@ from relay import Relay
 from test_perfctl import GETPPID
 from test_promises import CPUS
 
-CALLS = 100_000
+CALLS = 50_000
 RATE = 50_000
+SILENCE = 45  # s; perfd-relay(8): a host that does not answer is gone after 40 at most
 
 
 def event_rows(end):
@@ -71,6 +72,27 @@ def test_every_call():
             equal(sent_to(ends[0])[0][:2], (sum(load.counts),) * 2, "what was sent")
         relay.wait_for(r"CN:client, 127\.0\.0\.1:\d+, is connected")
         relay.wait_for(r"CN:client, 127\.0\.0\.1:\d+, has ended after \d+ bytes")
+
+
+def test_stopped_reader():
+    """One that takes nothing for longer than a peer may be silent is still there: it has a gap, and the sums close."""
+    with Daemon() as daemon, daemon.client() as control, Workload("flood", 0, RATE, cpus=CPUS[:1]) as load, Relay(daemon) as relay:
+        add(control, {"event": GETPPID, "name": "calls", "target": pb.Target(pids=load.pids)})
+        with relay.client() as remote:
+            items = remote.subscribe(events=["calls"], queue_bytes=1 << 20)
+            load.go()
+            wait_until(lambda: any(s.dropped and s.dropped[0].count for s in daemon.ledger().subscribers), "its queue to overflow")
+            end = time.monotonic() + SILENCE
+            while time.monotonic() < end:  # that long is what is tested
+                equal(daemon.status().n_subscribers, 1, "its stream")
+                time.sleep(1)
+            remote.stop()
+            n = sum(1 for _ in items)
+            row, = [row for row in remote.end["ledger"] if row["kind"] == "subscriber"]
+            equal((row["sent"], row["queued"]), (n, 0), "what it got")
+            equal(row["matched"], n + sum(row["dropped"].values()), f"what matched: {row}")
+            check(sum(row["dropped"].values()) > 0, "nothing was dropped")
+        load.done(stop=True)
 
 
 def ended_with(client, seconds=1.5):

@@ -150,9 +150,15 @@ def test_one_sample_for_all():
         balanced(daemon)
 
 
-def check_progress(found, step, rest, until):
-    """Each of its turns, without a hole, from some on, until the end if it stayed so long."""
+def check_progress(found, order, step, rest, until):
+    """Each of its turns, without a hole, from some on, until the end if it stayed so long. By CPU in the order of each CPU: the seeker
+    may have moved."""
     offsets = [item["fields"]["offset"] for item in found]
+    if order == pb.ORDER_CPU:
+        for cpu in {item["cpu"] for item in found}:
+            of_cpu = [item["fields"]["offset"] for item in found if item["cpu"] == cpu]
+            equal(of_cpu, sorted(of_cpu), f"one turn behind the other on CPU {cpu}")
+        offsets.sort()
     equal([o for o in offsets if (o - BASE) % step != rest], [], "what others wanted")
     equal(offsets, [*range(offsets[0], offsets[0] + step * len(offsets), step)] if offsets else [], "one turn behind the other")
     if until is not None and offsets:
@@ -171,24 +177,26 @@ def test_come_and_go():
 
         def begin(rest):
             rounds[rest] += 1  # which is in the condition, so that each time it is another one
-            live[rest] = subscribe(daemon, events=[event], order=dice.randrange(2),
-                                   where=f"offset & {step - 1} == {rest} && offset >= {rounds[rest]}")
+            order = dice.randrange(2)
+            live[rest] = *subscribe(daemon, events=[event], order=order,
+                                    where=f"offset & {step - 1} == {rest} && offset >= {rounds[rest]}"), order
 
         for rest in range(n):
             begin(rest)
         seeker.say("go")
         for _ in range(100 if SLOW else 1000):
             rest = dice.randrange(n)
-            check_progress(finish(*live.pop(rest)), step, rest, None)
+            client, items, order = live.pop(rest)
+            check_progress(finish(client, items), order, step, rest, None)
             begin(rest)
         seeker.say("stop")
         last = int(seeker.hear()[0])
         seeker.say("end")
         equal(seeker.process.wait(perfd.PATIENCE), 0, "the status of the seeker")
         total = 0
-        for rest, stream in live.items():
-            found = finish(*stream)
-            check_progress(found, step, rest, last)
+        for rest, (client, items, order) in live.items():
+            found = finish(client, items)
+            check_progress(found, order, step, rest, last)
             total += len(found)
         print(f"  {last - BASE} samples, {sum(rounds.values())} subscriptions, {total} items of those that stayed")
         perfd.wait_until(lambda: daemon.status().n_subscribers == 0, "all streams to end")

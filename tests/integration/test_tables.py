@@ -72,7 +72,7 @@ def test_long_names():
     with Daemon() as daemon, daemon.client() as client:
         for name in (LONG, LONG[:-1] + "x"):
             add(client, {"event": name, "fields": [pb.ExternalField(name="who", type="text")]})
-        add(client, {"event": "sched:sched_wakeup", "filter": 'comm == "' + "\u4e8b\u4ef6" * 30 + '"'})
+        add(client, {"event": "sched:sched_process_exec", "name": "wide", "filter": 'filename == "' + "\u4e8b\u4ef6" * 30 + '"'})
         add(client, {"event": "sched:sched_process_exec", "name": "of-" + "executed-" * 7, "filter": "pid == 1 && " * 20 + "pid == 2"})
         lines = check_whole(daemon, "list")
         equal([block[0].split()[0] for block in blocks(lines)], ["NAME"] * len(blocks(lines)), "the first column of each block")

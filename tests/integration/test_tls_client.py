@@ -259,7 +259,7 @@ def test_no_way_there():
             err = run(None, folder, "status", status=3, url=wrong)[1]
             check("or tls://HOST:PORT" in err, f"{wrong}: {err!r}")
         err = run(None, folder, "--host", "tls://web1:7443", "--socket", "/x", "status", status=2, url="-")[1]
-        check("--socket is a path on tls://web1:7443" in err, err)
+        check("--socket and --host tls://web1:7443 exclude each other" in err, err)
 
 
 def test_files():
