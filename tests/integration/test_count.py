@@ -9,6 +9,7 @@ import select
 import shutil
 import signal
 import subprocess
+import sys
 
 import perfd
 from perfd import Daemon, Workload, add, check, equal, pb, wait_until
@@ -335,17 +336,18 @@ def test_a_file():
 
 def test_results_and_ties():
     """Results of a system call are decimal, as are their extremes and in `watch`; of equal counts the smaller number comes first."""
-    with Daemon() as daemon, Fire() as fire, in_memory() as f:
-        me = "--pid", str(os.getpid())
+    seeker = ("import os, sys\nf = os.memfd_create('places')\nprint(os.getpid(), flush=True)\nsys.stdin.readline()\n"
+              "for fd, place in (f, 4096), (f, 2), (-1, 0):\n    try: os.lseek(fd, place, os.SEEK_SET)\n    except OSError: pass\n"
+              "print('done', flush=True)\nsys.stdin.readline()\n")
+    with Daemon() as daemon, Fire() as fire, perfd.Line([sys.executable, "-c", seeker]) as line:
+        me = "--pid", line.hear()[0]
         with subprocess.Popen([PERFCTL, "--socket", daemon.control, "count", "syscalls:sys_exit_lseek", *me, "--by", "ret", "--min", "ret"],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process, \
                 subprocess.Popen([PERFCTL, "--socket", daemon.control, "watch", "syscalls:sys_exit_lseek", *me, "--count", "3"],
                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watch:
             wait_until(lambda: daemon.status().n_subscribers == 2, "the streams")
-            for place in 4096, 2:
-                os.lseek(f, place, os.SEEK_SET)
-            with contextlib.suppress(OSError):
-                os.lseek(-1, 0, os.SEEK_SET)
+            line.say("seek")
+            line.hear()
             process.send_signal(signal.SIGINT)
             equal(process.communicate(timeout=perfd.PATIENCE)[0], "4096\t1\t4096\n2\t1\t2\n-9\t1\t-9\n", "the table")
             out = watch.communicate(timeout=perfd.PATIENCE)[0]

@@ -380,8 +380,8 @@ def test_long_requests_that_do_not_end():
                     equal((said.response.id, said.response.reason), (0, "request-memory"), said.response.message)
                     refusals[uid] += 1
                 daemon.status()  # all that was sent is read by now, or will not be
-        check(refusals[65534] >= 5 and sum(refusals.values()) >= 40, f"refused: {refusals}")
-        if perfd.SANITIZER == "none":
+        if perfd.SANITIZER == "none":  # with one, the first have had their 10 s before the last have sent it all
+            check(refusals[65534] >= 5 and sum(refusals.values()) >= 40, f"refused: {refusals}")
             check(daemon.rss() - before <= (60 << 20), f"{(daemon.rss() - before) >> 20} MiB more")
         with daemon.client_of(65531) as small:
             small.request(status=pb.Empty())
@@ -413,7 +413,8 @@ def test_long_responses_that_are_not_read():
                     break
                 taken.append(client)
                 each = length
-            check(0 <= most - len(taken) * each < each, f"{len(taken)} responses of {each} bytes of uid {uid}")
+            if perfd.SANITIZER == "none":  # as above
+                check(0 <= most - len(taken) * each < each, f"{len(taken)} responses of {each} bytes of uid {uid}")
             n += len(taken)
             client.request(status=pb.Empty())  # who asks for little is served
         if perfd.SANITIZER == "none":  # 48 MiB, and holes that were left by making them

@@ -347,7 +347,7 @@ while True:
                 for _ in range(3)]
             pids = [int(line.hear()[0]) for line in lines]
             seen, n_added, end = collections.Counter(), 0, time.monotonic() + 6
-            while time.monotonic() < end:
+            while time.monotonic() < end or (not seen[f"~{ANN}/execs"] and time.monotonic() < end + perfd.PATIENCE):
                 try:
                     added = temporary(ann, spec(getsid, name="calls", target=pb.Target(pids=pids)),
                                       spec("syscalls:sys_enter_execve", name="execs", target=pb.Target(pids=pids)))
