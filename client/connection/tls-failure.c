@@ -137,7 +137,7 @@ static int alert_of(unsigned long said) {
 static const char *refusal_of(int alert) {
         switch (alert) {
         case SSL_AD_CERTIFICATE_EXPIRED:
-                return "it has expired";
+                return "it has expired, or the list of revoked certificates (CRL) there has";
         case SSL_AD_CERTIFICATE_REVOKED:
                 return "it was revoked";
         case SSL_AD_UNKNOWN_CA:

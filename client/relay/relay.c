@@ -120,6 +120,18 @@ static int start_listening(Relay *r) {
         return k;
 }
 
+static int start_loop(Relay *r) {
+        int k = error_origin(fd_limit_init());
+
+        if (k >= 0)
+                k = error_origin(sd_event_new(&r->event));
+        if (k >= 0)
+                k = error_origin(add_signals(r));
+        if (k >= 0)
+                k = error_origin(add_timers(r));
+        return k < 0 ? k : 0;
+}
+
 int relay_start(Relay *r, const char *path) {
         int k = relay_load(path, &r->config, &r->tls);
 
@@ -129,17 +141,9 @@ int relay_start(Relay *r, const char *path) {
         r->steps[RELAY_ENDING] = connection_pump_last;
         r->steps[RELAY_LINGERING] = connection_linger;
         if (k == 0)
-                k = error_origin(fd_limit_init());
+                k = start_loop(r);
         if (k == 0)
-                k = error_origin(sd_event_new(&r->event));
-        if (k >= 0)
-                k = error_origin(add_signals(r));
-        if (k >= 0)
-                k = error_origin(add_timers(r));
-        if (k >= 0)
                 k = start_listening(r);
-        if (k < 0)
-                log_print(LOG_ERR, MESSAGE_FAILED, "%s", error_text(k));
         if (k == 0) {
                 log_print(LOG_INFO, MESSAGE_READY, "ready: %zu items of 'clients'", r->config->n_rules);
                 (void)notify_send("READY=1");

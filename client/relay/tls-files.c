@@ -118,7 +118,8 @@ static int check_key_mode(const RelayConfig *c, ConfigDiagnostics *m) {
         if (stat(c->key, &st) < 0 || (st.st_mode & 027) == 0)
                 return 0;
         config_diagnostics_add(m, place_of(c, "listen.key"), "listen.key: %s has mode %04o: others can read or change it; make another key "
-                               "and certificate if they may have done so, and `chmod 0600` the file",
+                               "and certificate if they may have done so, and `chmod 0600` the file, or 0640 with the "
+                               "group of who runs the relay",
                                QUOTE(c->key), (unsigned)(st.st_mode & 07777));
         return REFUSED_INVALID;
 }

@@ -395,6 +395,8 @@ def ask_for_all(client):
 
 def test_long_responses_that_are_not_read():
     """Of one uid they take 24 MiB, of all 48; then they are refused, until some are read. Root's are not limited."""
+    if perfd.SANITIZER != "none":
+        raise Skip("with a sanitizer 45 such responses take longer to make than the 10 s that perfd waits for the first to be read")
     fields = ", ".join(f"f{k}: u32" for k in range(64))
     events = "".join(f"      - {{ event: external:e{k}, fields: {{ {fields} }} }}\n" for k in range(1000))
     with Daemon(CONFIG + "groups:\n  g:\n    events:\n" + events) as daemon, contextlib.ExitStack() as stack:
@@ -413,8 +415,7 @@ def test_long_responses_that_are_not_read():
                     break
                 taken.append(client)
                 each = length
-            if perfd.SANITIZER == "none":  # as above
-                check(0 <= most - len(taken) * each < each, f"{len(taken)} responses of {each} bytes of uid {uid}")
+            check(0 <= most - len(taken) * each < each, f"{len(taken)} responses of {each} bytes of uid {uid}")
             n += len(taken)
             client.request(status=pb.Empty())  # who asks for little is served
         if perfd.SANITIZER == "none":  # 48 MiB, and holes that were left by making them

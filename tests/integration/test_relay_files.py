@@ -88,6 +88,7 @@ def test_check():
             for arguments in ["--check"], []:
                 out = run(*arguments, "--config", f"{folder}/relay.yaml", status=1)
                 check(re.search(said, out) and "relay.yaml:" in out, f"{key}: {value}: {out!r}")
+                check("Invalid argument" not in out, f"more than what is wrong: {out!r}")
         os.chmod(f"{folder}/server.key", 0o644)
         with open(f"{folder}/relay.yaml", "w", encoding="ascii") as f:
             f.write("version: 1\nlisten: { certificate: server.crt, key: server.key, ca: none, crl: ca.crl }\nclints: []\n")
