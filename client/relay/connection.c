@@ -118,6 +118,8 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
 
         if (c->deadline != 0 && clock_now(CLOCK_MONOTONIC) >= c->deadline)
                 on_deadline_over(c);
+        else if (c->state == RELAY_PUMPING && !unwritten_is_empty(&c->out) && connection_is_silent(c))
+                connection_lose(c, "lost", "its host has not answered for 30 s");
         else
                 connection_progress(c);
         return 0;

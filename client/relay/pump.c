@@ -213,9 +213,7 @@ static bool pump_in(RelayConnection *c) {
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
 
 void connection_pump(RelayConnection *c) {
-        if (!unwritten_is_empty(&c->out) && connection_is_silent(c))
-                connection_lose(c, "lost", "its host has not answered for 30 s");
-        else if (pump_in(c) && pump_out(c))
+        if (pump_in(c) && pump_out(c))
                 connection_watch(c);
 }
 

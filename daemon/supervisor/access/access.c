@@ -63,7 +63,7 @@ int access_of(const Config *config, const Connection *c, Access *ret, Explanatio
         return r;
 }
 
-static bool names_have(char *const *names, size_t n, const char *name) {
+static bool names_match(char *const *names, size_t n, const char *name) {
         for (size_t i = 0; i < n; i++)
                 if (strcmp(names[i], name) == 0 || fnmatch(names[i], name, 0) == 0)
                         return true;
@@ -71,7 +71,7 @@ static bool names_have(char *const *names, size_t n, const char *name) {
 }
 
 bool access_list_has(const Strings *list, const char *name) {
-        return names_have(list->items, list->n, name);
+        return names_match(list->items, list->n, name);
 }
 
 bool access_has_status(const Access *a) {
@@ -80,7 +80,7 @@ bool access_has_status(const Access *a) {
 
 bool access_has_samples(const Access *a, const char *name) {
         return (!a->is_ruled || (a->rule && access_list_has(&a->rule->subscribe, name))) &&
-               (!a->limit || names_have(a->limit->events, a->limit->n_events, name));
+               (!a->limit || names_match(a->limit->events, a->limit->n_events, name));
 }
 
 bool access_has_raw(const Access *a) {
