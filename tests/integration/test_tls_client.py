@@ -200,7 +200,8 @@ def test_client_that_is_refused():
         ca.revoke("revoked")
         ca.issue("server-only", usage="serverAuth")
         certificates.Authority(folder, "other").issue("foreign")
-        for name, said in [("expired", "it has expired"), ("early", "it is not valid there"), ("revoked", "it was revoked"),
+        for name, said in [("expired", "it has expired, or the list of revoked certificates (CRL) there has"),
+                           ("early", "it is not valid there"), ("revoked", "it was revoked"),
                            ("foreign", "its CA is not the one of that relay"), ("server-only", "it is not valid there")]:
             with Server(folder, "/nowhere", crl="ca.crl") as server, tempfile.TemporaryDirectory(prefix="perfd-test.") as own:
                 for file, link in ("ca.crt", "ca.crt"), (name + ".crt", "client.crt"), (name + ".key", "client.key"):
