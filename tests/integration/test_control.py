@@ -268,7 +268,8 @@ def test_descriptors_come_before_samples_of_a_new_period():
         item = next(item for item in items if item["period"] != 1)
         equal((item["period"], watching.stream.events[event].period), (5, 5), "a sample and its descriptor")
         client.request(set_period=pb.SetPeriodRequest(name="calls", frequency=100))
-        item = next(item for item in items if item["period"] not in (1, 5))
+        # the kernel begins with 1; what it makes of that may take as long as it likes, if its clock says that two calls are a ns apart
+        next(item for item in items if item["period"] != 5)
         equal(watching.stream.events[event].period, 0, "the period of a descriptor by frequency")
         load.done(stop=True)
         watching.stop()
