@@ -5,6 +5,7 @@ enum {
         PACKET_ITEMS = 4,
         PACKET_TASKS = 8,
         PACKET_FORGOTTEN_TASKS = 9,
+        PACKET_WALL = 10,
 
         ITEM_TIME = 1,
         ITEM_EVENT = 2,

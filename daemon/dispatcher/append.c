@@ -41,11 +41,12 @@ static int channel_send_borrowed(Dispatcher *d, Channel *c, const ItemSpan *span
 }
 
 static int channel_open(Dispatcher *d, Channel *c, const ItemSpan *span) {
-        int r;
+        int r = channel_tell_wall(d, c);
 
-        if (span->length >= BORROWED_MIN)
+        if (r >= 0 && span->length >= BORROWED_MIN)
                 return channel_send_borrowed(d, c, span);
-        r = c->open ? channel_flush(d, c) : 0;
+        if (r >= 0 && c->open)
+                r = channel_flush(d, c);
         if (r < 0)
                 return r;
         dispatcher_note_unflushed(d, c);

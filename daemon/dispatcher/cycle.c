@@ -159,6 +159,8 @@ static int dispatcher_prepare(Dispatcher *d) {
 static int dispatcher_take_batches(Dispatcher *d, Batch **batches, size_t n) {
         int r = n > 0 ? dispatcher_hear_uids(d) : 0;
 
+        if (n > 0)
+                dispatcher_look_at_wall(d);
         for (size_t i = 0; i < n; i++) {
                 int prepared = r < 0 ? r : dispatcher_prepare(d), taken = dispatcher_take_batch(d, batches[i]);
 
@@ -233,6 +235,8 @@ int dispatcher_run_cycle(Dispatcher *d, bool is_assist) {
         dispatcher_look_around(d);
         if (r >= 0)
                 r = dispatcher_release(d);
+        if (r >= 0 && d->is_wall_set)
+                r = dispatcher_tell_wall(d);
         if (r >= 0)
                 r = dispatcher_flush(d); /* a report counts what is in the merge or in an outbox; nothing is in between now */
         if (r >= 0)

@@ -117,6 +117,18 @@ nsec_t dispatcher_until_uid(Dispatcher *d, nsec_t until);
 /* Behind them: changes up to this time, for the table of STREAM_BY_TIME. -ENOMEM */
 int dispatcher_apply_uids(Dispatcher *d, nsec_t until);
 
+/* dispatcher/wall.c */
+int dispatcher_init_wall(Dispatcher *d);
+void dispatcher_deinit_wall(Dispatcher *d);
+/* Behind what was received, before anything of it is sent. */
+void dispatcher_look_at_wall(Dispatcher *d);
+/* Before a flush: wall time was set. All channels are told the last reading. -ENOMEM */
+int dispatcher_tell_wall(Dispatcher *d);
+/* Tells one that has just begun, and has its descriptors. It may be freed. -ENOMEM */
+int subscriber_push_wall(Dispatcher *d, Subscriber *s);
+/* dispatcher/tasks.c: before items of a channel: the last reading, if it was not told. -ENOMEM */
+int channel_tell_wall(Dispatcher *d, Channel *c);
+
 /* dispatcher/subscriber.c: streams begin and continue. */
 int dispatcher_subscribe(Dispatcher *d, Subscriber *s);
 int dispatcher_begin(Dispatcher *d, uint64_t id);

@@ -57,7 +57,7 @@ int dispatcher_init(Dispatcher *d, BatchPipe *pipes, uint32_t n_pipes, size_t ma
                 r = doorbell_watch(&d->dispatching.bell, sd_event_get_fd(d->event));
         if (r >= 0)
                 r = error_origin(sd_event_add_io(d->event, NULL, d->mailbox.fd, EPOLLIN, on_mailbox, d));
-        return r < 0 ? r : 0;
+        return r < 0 ? r : dispatcher_init_wall(d);
 }
 
 void dispatcher_set_pipe(Dispatcher *d, uint32_t slot, bool live, bool waited_for) {
@@ -238,6 +238,7 @@ void dispatcher_deinit(Dispatcher *d) {
         mailbox_deinit(&d->notices);
         doorbell_deinit(&d->dispatching.bell);
         d->event = sd_event_unref(d->event);
+        dispatcher_deinit_wall(d);
         free(d->watermarks);
         free(d->live);
         free(d->progress);

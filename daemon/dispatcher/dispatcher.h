@@ -17,6 +17,7 @@
 #include "daemon/dispatcher/command.h"
 #include "daemon/dispatcher/subscriber.h"
 #include "daemon/kernel/host/idle-cpus.h"
+#include "daemon/kernel/host/wall-clock.h"
 #include "daemon/model/counters.h"
 #include "daemon/model/batch-pipe.h"
 #include "daemon/model/dispatching.h"
@@ -25,6 +26,7 @@
 #include "daemon/model/uid-changes.h"
 #include "daemon/route/merge.h"
 
+#define WALL_FIELD_MAX ((size_t)64) /* bytes of an encoded perfd.v1.WallReading, as a field of a packet */
 #define DISPATCHER_NOT_WAITED_FOR UINT64_MAX /* the watermark of a batch pipe that the merge does not wait for */
 
 /* How far a CPU has reported. Times are of CLOCK_MONOTONIC, except watermarks. */
@@ -107,7 +109,14 @@ typedef struct Dispatcher {
         /* set before dispatcher_init(): in a pid namespace, cgroup moves are not reported; /proc is of perfd's pid namespace */
         bool confirms_cgroups, reads_proc;
         const int *uid_socket; /* the kernel's reports of uids that change, main's; NULL: there are none, and /proc is read instead */
+        const WallSource *wall_source; /* set before dispatcher_init(); NULL: streams get no readings of wall time */
         const char *cgroups; /* mount point of the cgroup hierarchy, main's; or NULL */
+        WallClock wall;
+        uint8_t wall_field[WALL_FIELD_MAX]; /* its last reading, encoded, n_wall_field bytes */
+        size_t n_wall_field;
+        uint64_t n_readings; /* of these */
+        int wall_fd;         /* timerfd: readable when wall time was set */
+        bool is_wall_set;    /* it was; not told yet */
         TaskTable tasks[_STREAM_ORDER_MAX]; /* as of the last item of this order */
         UidChanges uids;     /* that the table of STREAM_BY_TIME does not have yet */
         nsec_t merged_until; /* the limit of merge_next() so far */

@@ -158,6 +158,7 @@ static int subscriber_push_first(Dispatcher *d, Subscriber *s) {
 }
 
 int dispatcher_subscribe(Dispatcher *d, Subscriber *s) {
+        const uint64_t id = s->id;
         Channel *c;
         int r;
 
@@ -195,7 +196,8 @@ int dispatcher_subscribe(Dispatcher *d, Subscriber *s) {
                 subscriber_drop(d, s, "there is no memory to watch its socket");
                 return 0;
         }
-        return subscriber_push_first(d, s);
+        r = subscriber_push_first(d, s);
+        return r < 0 || dispatcher_find(d, id) != s ? r : subscriber_push_wall(d, s);
 }
 
 int dispatcher_begin(Dispatcher *d, uint64_t id) {

@@ -91,8 +91,9 @@ struct Channel {
         nsec_t tick;     /* of its subscribers' wakeups; 0: they are woken whenever there is something */
         nsec_t woken_at; /* CLOCK_MONOTONIC */
         uint64_t since;
+        uint64_t reading; /* Dispatcher.n_readings when it was told one last */
         const uint64_t *side; /* Dispatcher.side of its order */
-        Packet *tasks; /* descriptions of tasks of the items in `open`; sent before it */
+        Packet *tasks; /* descriptions of tasks of the items in `open`, readings of wall time; sent before it */
         Packet *open;  /* the packet being filled; may be in memory that subscribers share; none is open between two cycles */
         Subscriber *subscribers;
         ProcessCondition *condition; /* of its subscription; NULL: none */

@@ -69,6 +69,13 @@ static int channel_tell(Dispatcher *d, Channel *c, const uint8_t *field, size_t 
         return 0;
 }
 
+int channel_tell_wall(Dispatcher *d, Channel *c) {
+        if (c->reading == d->n_readings)
+                return 0;
+        c->reading = d->n_readings;
+        return channel_tell(d, c, d->wall_field, d->n_wall_field);
+}
+
 static int channel_name(Dispatcher *d, Channel *c, TaskTable *table, Task *task) {
         uint8_t bytes[TASK_ENCODED_MAX];
         uint64_t has_process;

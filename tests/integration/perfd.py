@@ -282,8 +282,8 @@ class Daemon:
     def fds(self):
         """What its file descriptors are, sorted: "anon_inode:[perf_event]", "socket", paths.
 
-        Without timers: the one of the main loop is made when it is needed first, and kept; those of the stall monitor are one
-        for each CPU that can be there, or fewer. Without files of /proc and /sys that it opens, reads and closes, such as how
+        Without timers: the one of the main loop is made when it is needed first, and kept; one tells the dispatcher that wall
+        time was set; those of the stall monitor are one for each CPU that can be there, or fewer. Without files of /proc and /sys that it opens, reads and closes, such as how
         much memory is left: what it holds of them is there at every look.
         """
         held = self.list_fds()
@@ -295,7 +295,7 @@ class Daemon:
             held = {fd for fd in held if fd in again or not fd[1].startswith(("/proc/", "/sys/"))}
         kinds = [kind for _, kind in held]
         with open("/sys/devices/system/cpu/possible", encoding="ascii") as f:
-            most = 2 + int(re.split("[-,]", f.read())[-1])
+            most = 3 + int(re.split("[-,]", f.read())[-1])
         check(kinds.count("anon_inode:[timerfd]") <= most, f"more timers than {most}: {kinds}")
         return sorted(kind for kind in kinds if kind != "anon_inode:[timerfd]")
 

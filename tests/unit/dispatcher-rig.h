@@ -25,7 +25,7 @@ typedef struct Rig {
         int peer;
 } Rig;
 
-static inline void rig_init(Rig *r) {
+static inline void rig_init_wall(Rig *r, const WallSource *wall_source) {
         Subscriber *s = calloc(1, sizeof(*s));
         int fds[2];
 
@@ -36,7 +36,7 @@ static inline void rig_init(Rig *r) {
                 assert_int_equal(mailbox_init(&r->readers[i], 2), 0);
                 r->pipes[i] = (BatchPipe){ &r->full[i], &r->free[i], &r->needs_batch[i], &r->readers[i] };
         }
-        r->dispatcher = (Dispatcher){ .clock = CLOCK_MONOTONIC };
+        r->dispatcher = (Dispatcher){ .clock = CLOCK_MONOTONIC, .wall_source = wall_source };
         assert_int_equal(dispatcher_init(&r->dispatcher, r->pipes, N_PIPES, 1), 0);
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
         r->peer = fds[1];
@@ -44,6 +44,11 @@ static inline void rig_init(Rig *r) {
         r->subscriber = s;
         assert_int_equal(dispatcher_subscribe(&r->dispatcher, s), 0);
         assert_int_equal(dispatcher_begin(&r->dispatcher, 1), 0);
+}
+
+/* Whose subscribers get no readings of wall time. */
+static inline void rig_init(Rig *r) {
+        rig_init_wall(r, NULL);
 }
 
 /* What came back. */

@@ -68,7 +68,7 @@ static const char *const denied[] = {
         "mount", "umount", "umount2", "fsopen", "fsconfig", "fsmount", "fspick", "move_mount", "open_tree", "mount_setattr",
         "swapon", "swapoff", "quotactl", "quotactl_fd",
         "init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot",
-        "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "stime",
+        "settimeofday", "clock_settime", "clock_adjtime", "stime", /* adjtimex(2) reads: without CAP_SYS_TIME it cannot set */
         "sethostname", "setdomainname", "acct", "syslog", "vhangup", "iopl", "ioperm", "modify_ldt", "personality",
         "add_key", "request_key", "keyctl", "mknod", "mknodat", "open_by_handle_at",
         "io_uring_setup", "io_uring_enter", "io_uring_register", "userfaultfd", "lookup_dcookie", "nfsservctl",

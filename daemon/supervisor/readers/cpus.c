@@ -182,7 +182,7 @@ int readers_start_cpus(Readers *s, Explanation *e) {
         s->dispatcher = (Dispatcher){ .clock = s->attr.clock, .losses = s->loss_bell,
                                        .confirms_cgroups = s->host->is_in_pid_namespace, .reads_proc = tasks_has_own_proc(),
                                        .uid_socket = s->uid_socket >= 0 ? &s->uid_socket : NULL,
-                                       .cgroups = s->host->cgroups.path };
+                                       .wall_source = &wall_source_host, .wall_fd = -1, .cgroups = s->host->cgroups.path };
         s->subscribers_max = s->settings->config->subscribers_max;
         r = readers_place_threads(s, e);
         if (r != 0)
