@@ -122,6 +122,13 @@ static uint64_t on_tick(void *userdata, uint64_t now) {
         return c->next;
 }
 
+/* Of now, which is what an interval's time is. */
+static void on_wall(void *userdata, const perfd_wall_reading *reading) {
+        Count *c = userdata;
+
+        c->wall_offset = (int64_t)(reading->wall - reading->time);
+}
+
 static void on_start(void *userdata, const perfd_start *s) {
         Count *c = userdata;
         Json j = json_of(&c->p->out);
@@ -245,6 +252,7 @@ int count_run(Perfctl *p, const CountOptions *options) {
         callbacks.gap = on_gap;
         callbacks.removed = on_removed;
         callbacks.end = on_end;
+        callbacks.wall = on_wall;
         keys_init(&c.keys, options->columns, options->n_columns, numbers, n_numbers);
         count_map_init(&c.map, options->has_number, options->n_functions);
         r = stream_loop_run(&c.loop, &options->subscription, &callbacks, choose);

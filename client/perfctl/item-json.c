@@ -215,12 +215,13 @@ static const char *zero_tid_name(perfd_zero_tid zero_tid) {
         return names[zero_tid];
 }
 
-static void put_head(Json *j, const perfd_item *item) {
+static void put_head(Json *j, const perfd_item *item, uint64_t wall) {
         const perfd_event *event = perfd_item_event(item);
 
         json_begin(j, '{');
         JSON_STRING(j, "kind", record_name(perfd_item_record(item)));
         JSON_NUMBER(j, "time", perfd_item_time(item));
+        JSON_NUMBER(j, "wall", wall);
         JSON_KEY(j, "event");
         if (event)
                 json_put_string(j, event->name);
@@ -236,15 +237,17 @@ static void put_head(Json *j, const perfd_item *item) {
         JSON_NUMBER(j, "tid", perfd_item_tid(item));
 }
 
-#define HEAD_AROUND ((size_t)64) /* literals */
+#define HEAD_AROUND ((size_t)72) /* literals */
 #define PUT_LITERAL(to, literal) (char *)mempcpy((to), (literal), sizeof(literal) - 1)
 
 /* Of a sample. */
-static void put_planned_head(Json *j, const ItemPlan *plan, const perfd_item *item) {
-        char *to = output_begin(j->out, HEAD_AROUND + plan->n_name + PLAN_PIECE + 4 * DECIMAL_ROOM);
+static void put_planned_head(Json *j, const ItemPlan *plan, const perfd_item *item, uint64_t wall) {
+        char *to = output_begin(j->out, HEAD_AROUND + plan->n_name + PLAN_PIECE + 5 * DECIMAL_ROOM);
 
         to = PUT_LITERAL(to, "{\"kind\":\"sample\",\"time\":");
         to = decimal_put(to, perfd_item_time(item));
+        to = PUT_LITERAL(to, ",\"wall\":");
+        to = decimal_put(to, wall);
         to = plan_put(to, plan->name, plan->n_name);
         to = decimal_put(to, perfd_item_cpu(item));
         to = PUT_LITERAL(to, ",\"pid\":");
@@ -282,16 +285,16 @@ static void put_rest(Json *j, const perfd_item *item, bool raw) {
         parts_put_json(j, item);
 }
 
-void item_print_json(Output *o, ItemPlans *plans, const perfd_item *item, bool raw) {
+void item_print_json(Output *o, ItemPlans *plans, const perfd_item *item, uint64_t wall, bool raw) {
         Json j = json_of(o);
         const perfd_event *event = perfd_item_event(item);
         const ItemPlan *plan = plans && event ? item_plans_find(plans, event) : NULL;
         bool has_more = perfd_item_has_more(item);
 
         if (plan && !has_more)
-                put_planned_head(&j, plan, item);
+                put_planned_head(&j, plan, item, wall);
         else
-                put_head(&j, item);
+                put_head(&j, item, wall);
         put_who(&j, item);
         if (plan)
                 put_planned_fields(&j, plan, item);

@@ -29,8 +29,8 @@ typedef struct ItemText {
 /* An event of this name is in the stream: its column may have to be wider. */
 void item_text_add_event(ItemText *t, const char *name);
 
-/* plans: of ITEM_FORM_JSON, or NULL. */
-void item_print_json(Output *o, ItemPlans *plans, const perfd_item *item, bool raw);
+/* plans: of ITEM_FORM_JSON, or NULL. wall: the item's, ns since 1970. */
+void item_print_json(Output *o, ItemPlans *plans, const perfd_item *item, uint64_t wall, bool raw);
 void item_print_text(ItemText *t, const perfd_item *item);
 void gap_print_json(Output *o, const perfd_gap *gap);
 void gap_print_text(ItemText *t, const perfd_gap *gap);

@@ -35,6 +35,21 @@ void put_stream_start(Json *j, const perfd_start *s) {
         json_end_line(j);
 }
 
+void put_wall_reading(Json *j, const perfd_wall_reading *r) {
+        json_begin(j, '{');
+        JSON_STRING(j, "kind", "wall");
+        JSON_NUMBER(j, "time", r->time);
+        JSON_NUMBER(j, "wall", r->wall);
+        JSON_NUMBER(j, "error", r->error);
+        if (r->since > 0)
+                JSON_NUMBER(j, "since", r->since);
+        if (r->host_error > 0)
+                JSON_NUMBER(j, "host_error", r->host_error);
+        JSON_BOOL(j, "synchronized", r->synchronized);
+        json_end(j, '}');
+        json_end_line(j);
+}
+
 void put_stream_end(Json *j, const char *counted, uint64_t n, const perfd_end *end) {
         json_begin(j, '{');
         JSON_STRING(j, "kind", "end");

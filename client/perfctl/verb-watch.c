@@ -121,8 +121,8 @@ static int parse_time(const Perfctl *p, TimeForm *ret) {
         if (p->json && perfctl_get(p, "time"))
                 return perfctl_fail(
                         p, PERFCTL_USAGE,
-                        "--time applies to text output only: with --json a time is in nanoseconds of the "
-                        "stream's clock, and wall_offset, in the line of the kind start, makes it wall time");
+                        "--time applies to text output only: with --json each item has time, of the stream's clock, "
+                        "and wall, since 1970, both in nanoseconds");
         r = parse_word(p, "time", times, &form);
         *ret = (TimeForm)form;
         return r;

@@ -30,7 +30,6 @@ static void on_start(void *userdata, const perfd_start *s) {
         Watch *w = userdata;
         Json j = json_of(&w->p->out);
 
-        w->text.time.wall_offset = s->wall_offset;
         if (!w->p->host)
                 kallsyms_init(&w->symbols, s);
         if (w->p->json)
@@ -44,15 +43,35 @@ static void on_event(void *userdata, const perfd_event *event) {
         item_plans_forget(&w->plans, event->id);
 }
 
+static void on_wall(void *userdata, const perfd_wall_reading *reading) {
+        Watch *w = userdata;
+        Json j = json_of(&w->p->out);
+
+        if (w->p->json && !is_full(w))
+                put_wall_reading(&j, reading);
+}
+
+/* 0, which is no time, has none. */
+static uint64_t wall_of(const Watch *w, uint64_t time) {
+        uint64_t wall = 0;
+
+        if (time > 0)
+                (void)perfd_stream_wall(w->p->client, time, &wall, NULL); /* cannot fail: the stream has started */
+        return wall;
+}
+
 static void on_item(void *userdata, const perfd_item *item) {
         Watch *w = userdata;
+        uint64_t wall;
 
         if (is_full(w))
                 return;
         if (perfd_item_record(item) == PERFD_LOST || perfd_item_record(item) == PERFD_LOST_SAMPLES)
                 w->loop.loss.ring += perfd_item_lost(item);
+        wall = wall_of(w, perfd_item_time(item));
+        w->text.time.wall_offset = (int64_t)(wall - perfd_item_time(item));
         if (w->p->json)
-                item_print_json(&w->p->out, &w->plans, item, w->options->raw);
+                item_print_json(&w->p->out, &w->plans, item, wall, w->options->raw);
         else
                 item_print_text(&w->text, item);
         w->printed++;
@@ -64,6 +83,7 @@ static void on_gap(void *userdata, const perfd_gap *gap) {
         if (is_full(w))
                 return;
         w->loop.loss.dropped += gap->items;
+        w->text.time.wall_offset = (int64_t)(wall_of(w, gap->from) - gap->from);
         if (w->p->json)
                 gap_print_json(&w->p->out, gap);
         else
@@ -134,6 +154,7 @@ int watch_run(Perfctl *p, const WatchOptions *options) {
         callbacks.gap = on_gap;
         callbacks.removed = on_removed;
         callbacks.end = on_end;
+        callbacks.wall = on_wall;
         r = stream_loop_run(&w.loop, &options->subscription, &callbacks, NULL);
         kallsyms_deinit(&w.symbols);
         item_plans_deinit(&w.plans);

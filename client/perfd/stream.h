@@ -60,7 +60,7 @@ typedef struct perfd_subscription {
 /* The properties of the stream: its first callback. */
 typedef struct perfd_start {
         const char *clock;   /* "monotonic", "monotonic-raw", "boottime", "realtime" */
-        int64_t wall_offset; /* add it to a time to get nanoseconds since 1970 */
+        int64_t wall_offset; /* nanoseconds since 1970 - time, when the stream began: see perfd_stream_wall() */
         const char *host;
         const char *kernel;
         uint32_t n_cpus;
@@ -70,6 +70,16 @@ typedef struct perfd_start {
         uint64_t queue_bytes;
         uint32_t ring_bytes; /* 0: the stream uses the socket */
 } perfd_start;
+
+/* What wall time was at one time of the stream's clock. Times are ns. */
+typedef struct perfd_wall_reading {
+        uint64_t time;       /* of the stream's clock */
+        uint64_t wall;       /* since 1970 */
+        uint64_t error;      /* how wrong wall - time can be, until the next reading */
+        uint64_t since;      /* wall time was set after this time and before `time`; 0: it was not set */
+        uint64_t host_error; /* how wrong the host's wall time itself can be, as it says (adjtimex(2), maxerror); 0: not known */
+        bool synchronized;   /* the host says that its wall time follows a source of true time */
+} perfd_wall_reading;
 
 /* How many items of one event a gap has. */
 typedef struct perfd_gap_event {
@@ -116,6 +126,7 @@ typedef struct perfd_callbacks {
         void (*gap)(void *userdata, const perfd_gap *gap);       /* at the place of what is missing */
         void (*removed)(void *userdata, uint32_t id, const char *name);
         void (*end)(void *userdata, const perfd_end *end);
+        void (*wall)(void *userdata, const perfd_wall_reading *reading); /* before the first item for which it holds */
 } perfd_callbacks;
 
 #define PERFD_CALLBACKS_INIT { .size = sizeof(perfd_callbacks) }
@@ -133,6 +144,13 @@ int perfd_subscribe(perfd_client *client, const perfd_subscription *subscription
  * 0; PERFD_E_STATE: the connection is no stream; PERFD_E_CLOSED, -errno.
  */
 int perfd_stream_stop(perfd_client *client);
+
+/*
+ * Wall time, ns since 1970, at a time of the stream's clock, of an item that came; also in its callbacks. *ret_error, if it is not NULL:
+ * by how many ns it can be wrong as the host's wall time, which may be wrong itself (perfd_wall_reading.host_error); UINT64_MAX: not
+ * known, the daemon sends no readings. 0; PERFD_E_STATE: it is no stream, or has not started.
+ */
+int perfd_stream_wall(const perfd_client *client, uint64_t time, uint64_t *ret_wall, uint64_t *ret_error);
 
 /* For poll(2): the socket, which stays the client's; -1 if there is none. */
 int perfd_client_fd(const perfd_client *client);

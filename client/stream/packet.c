@@ -140,6 +140,8 @@ static int stream_open_packet(perfd_client *c, const uint8_t *packet, size_t len
                 batch_begin(s->batch, s->packet.end);
         r = packet_open(c, &sequence);
         if (r == 0)
+                r = packet_take_part(c, PACKET_WALL);
+        if (r == 0)
                 r = packet_take_part(c, PACKET_EVENTS);
         if (r == 0)
                 r = packet_take_part(c, PACKET_FORGOTTEN_TASKS);

@@ -21,6 +21,8 @@ static int take_start(perfd_client *c, const uint8_t *bytes, size_t length) {
                 return stream_fail(c, PERFD_E_PROTOCOL, "an unreadable or second start");
         }
         s->started = true;
+        s->wall.offset = m->wall_offset;
+        s->wall.drifts = strcmp(m->clock, "monotonic-raw") == 0;
         start = (perfd_start){
                 .clock = m->clock,
                 .wall_offset = m->wall_offset,
@@ -124,6 +126,24 @@ static int take_gap(perfd_client *c, const uint8_t *bytes, size_t length) {
         return r;
 }
 
+static int take_wall(perfd_client *c, const uint8_t *bytes, size_t length) {
+        Perfd__V1__WallReading *m = perfd__v1__wall_reading__unpack(NULL, length, bytes);
+        Stream *s = c->stream;
+        perfd_wall_reading reading;
+
+        if (!m)
+                return stream_fail(c, PERFD_E_PROTOCOL, "an unreadable reading of wall time");
+        reading = (perfd_wall_reading){
+                .time = m->time, .wall = m->wall, .error = m->error, .since = m->since, .host_error = m->host_error,
+                .synchronized = m->synchronized,
+        };
+        perfd__v1__wall_reading__free_unpacked(m, NULL);
+        wall_times_add(&s->wall, &reading);
+        if (s->callbacks.wall)
+                s->callbacks.wall(s->userdata, &reading);
+        return 0;
+}
+
 static int take_removed(perfd_client *c, const uint8_t *bytes, size_t length) {
         Perfd__V1__EventRef *m = perfd__v1__event_ref__unpack(NULL, length, bytes);
         Stream *s = c->stream;
@@ -216,7 +236,7 @@ static int walk_forgotten(perfd_client *c, const PacketReading *p) {
 int packet_take_part(perfd_client *c, unsigned part) {
         static const TakePart take[PACKET_FIELDS] = {
                 [PACKET_GAP] = take_gap, [PACKET_START] = take_start, [PACKET_EVENTS] = take_event, [PACKET_TASKS] = take_task,
-                [PACKET_REMOVED] = take_removed, [PACKET_END] = take_end,
+                [PACKET_REMOVED] = take_removed, [PACKET_END] = take_end, [PACKET_WALL] = take_wall,
         };
         const PacketReading *p = &c->stream->packet;
 

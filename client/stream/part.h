@@ -12,7 +12,7 @@ enum {
         PACKET_GAP = 5,
         PACKET_REMOVED = 6,
         PACKET_END = 7,
-        PACKET_FIELDS = 10,
+        PACKET_FIELDS = 11,
 };
 
 #define ITEMS_KEY WIRE_KEY(PACKET_ITEMS, WIRE_BYTES)

@@ -10,6 +10,7 @@
 #include "client/item/descriptor.h"
 #include "client/item/task.h"
 #include "client/perfd.h"
+#include "client/stream/wall-times.h"
 #include "proto/adaptive-poll.h"
 #include "proto/stream-ring.h"
 
@@ -36,6 +37,7 @@ struct Stream {
         void *userdata;
         Descriptors descriptors;
         Tasks tasks;
+        WallTimes wall;
         struct perfd_item item; /* its arrays are used again for each item */
         uint8_t *part; /* a copy of one of a packet in shared memory */
         size_t part_room;

@@ -28,7 +28,7 @@ static void on_item(void *userdata, const perfd_item *item) {
         if (p->form == PRINT_LINES)
                 item_print_text(&p->text, item);
         else
-                item_print_json(&p->out, &p->plans, item, false);
+                item_print_json(&p->out, &p->plans, item, perfd_item_time(item) + (uint64_t)p->text.time.wall_offset, false);
         p->n_items++;
 }
 

@@ -71,7 +71,7 @@ static void on_item(void *userdata, const perfd_item *item) {
         if (p->text)
                 item_print_text(&p->lines, item);
         else
-                item_print_json(&p->out, NULL, item, true);
+                item_print_json(&p->out, NULL, item, perfd_item_time(item), true);
 }
 
 static void process(Printer *p) {

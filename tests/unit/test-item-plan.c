@@ -62,7 +62,7 @@ static void print(Printer *p, ItemPlans *plans, Printed *to, const perfd_item *i
                                .time.form = TIME_CLOCK, .has_heading = true, .has_kernels = plans == &p->kernels_plans };
 
                 if (plans == &p->json_plans)
-                        item_print_json(t.out, t.plans, item, p->n_items % 5 == 0);
+                        item_print_json(t.out, t.plans, item, perfd_item_time(item) + 1, p->n_items % 5 == 0);
                 else
                         item_print_text(&t, item);
         }
@@ -226,7 +226,7 @@ static void test_expected(void **state) {
                             "5.000000001\t1\ta b-10/11\tall:kinds\tu64=1 int=1 pointer=0x1 bool=1 hex=0x1 flags=ONE enum=ONE text=\"a b\" "
                             "array={1,2,3} ints={1,2} bytes=612062 named pointer=ONE odd \"=\\\\\\xff\\x1bname=1 text2=\"a b\" enums={ONE,TWO \"2\"}\n");
         assert_string_equal(p->json.planned.bytes,
-                            "{\"kind\":\"sample\",\"time\":5000000001,\"event\":\"all:kinds\",\"kernel_event\":\"all:kinds\",\"cpu\":1,\"pid\":10,\"tid\":11,\"comm\":\"a b\","
+                            "{\"kind\":\"sample\",\"time\":5000000001,\"wall\":5000000002,\"event\":\"all:kinds\",\"kernel_event\":\"all:kinds\",\"cpu\":1,\"pid\":10,\"tid\":11,\"comm\":\"a b\","
                             "\"exe\":\"/bin/a\",\"uid\":0,\"cgroup\":\"/pod/x.service\",\"container\":\"0123456789ab\","
                             "\"runtime\":\"docker\",\"unit\":\"x.service\",\"fields\":{\"u64\":1,\"int\":1,\"pointer\":1,\"bool\":true,"
                             "\"hex\":1,\"flags\":1,\"enum\":1,\"text\":\"a b\",\"array\":[1,2,3],\"ints\":[1,2],\"bytes\":\"612062\","

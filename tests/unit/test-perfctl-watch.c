@@ -38,8 +38,8 @@ static void watch_start(Ran *r, const char *const *words, size_t n) {
 #define JSON_START                                                                                                     \
         "{\"kind\":\"start\",\"clock\":\"monotonic\",\"wall_offset\":-5,\"host\":\"h\",\"kernel\":\"\",\"cpus\":2,"      \
         "\"order\":\"time\",\"queue_bytes\":0}\n"
-#define JSON_ITEM(time)                                                                                                \
-        "{\"kind\":\"sample\",\"time\":" time ",\"event\":\"mine\",\"kernel_event\":\"group:event\",\"cpu\":1,\"pid\":10,\"tid\":11,\"comm\":\"a b\","   \
+#define JSON_ITEM(time, wall)                                                                                              \
+        "{\"kind\":\"sample\",\"time\":" time ",\"wall\":" wall ",\"event\":\"mine\",\"kernel_event\":\"group:event\",\"cpu\":1,\"pid\":10,\"tid\":11,\"comm\":\"a b\","   \
         "\"exe\":\"/bin/a\",\"uid\":0,\"cgroup\":\"/pod/x.service\",\"container\":\"0123456789ab\",\"runtime\":\"docker\","    \
         "\"unit\":\"x.service\","   \
         "\"fields\":{\"state\":-1,\"args\":[5,18446744073709551615],\"name\":\"a\\uefff\\\"b\",\"list\":[300,0,65535]," \
@@ -64,7 +64,7 @@ static void test_watch_json(void **state) {
         play_end(r.daemon, 3, 3, 0);
         run_end(&r);
         assert_ran(&r, PERFCTL_OK,
-                   JSON_START JSON_ITEM("5000000100") JSON_ITEM("5000000101")
+                   JSON_START JSON_ITEM("5000000100", "5000000095") JSON_ITEM("5000000101", "5000000096")
                    "{\"kind\":\"end\",\"reason\":\"stopped\",\"printed\":2,\"received\":3,\"missed\":0,\"lost\":{},\"loss_exact\":true,"
                    "\"balanced\":true}\n" JSON_LEDGER("4", "3", "true"),
                    "");
@@ -337,7 +337,7 @@ static void test_watch_output(void **state) {
                 assert_ran(&r, PERFCTL_OK, "", "");
         }
         read_all(open(path, O_RDONLY), text, sizeof(text));
-        assert_int_equal(strncmp(text, JSON_START JSON_ITEM("5000000100"), strlen(JSON_START JSON_ITEM("5000000100"))), 0);
+        assert_int_equal(strncmp(text, JSON_START JSON_ITEM("5000000100", "5000000095"), strlen(JSON_START JSON_ITEM("5000000100", "5000000095"))), 0);
         assert_null(strstr(text + 2, "\"kind\":\"start\""));
         assert_int_equal(unlink(path), 0);
         (void)snprintf(option, sizeof(option), "--output=%s/none/out", directory);
@@ -408,7 +408,7 @@ static void test_watch_judges(void **state) {
         watch_start(&r, WORDS("watch", "--json"), 1);
         run_end(&r);
         assert_int_equal(r.code, PERFCTL_FAILED);
-        assert_string_equal(r.text, JSON_START JSON_ITEM("5000000100"));
+        assert_string_equal(r.text, JSON_START JSON_ITEM("5000000100", "5000000095"));
 }
 
 /*

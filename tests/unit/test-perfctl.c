@@ -96,8 +96,8 @@ static void test_usage(void **state) {
                   "perfctl: add: --period and --frequency exclude each other\n" },
                 { { "watch", "--for", "10" }, "perfctl: watch: --for: '10' is not a time such as 500ms, 10s, 2m\n" },
                 { { "watch", "--time", "utc" }, "perfctl: watch: --time: 'utc' is none of: wall clock delta\n" },
-                { { "watch", "--json", "--time", "wall" }, "perfctl: watch: --time applies to text output only: with --json a time is in "
-                  "nanoseconds of the stream's clock, and wall_offset, in the line of the kind start, makes it wall time\n" },
+                { { "watch", "--json", "--time", "wall" }, "perfctl: watch: --time applies to text output only: with --json each item has "
+                  "time, of the stream's clock, and wall, since 1970, both in nanoseconds\n" },
                 { { "watch", "--columns", "uid,gid" },
                   "perfctl: watch: --columns: 'gid' is none of: uid exe cgroup container unit\n" },
                 { { "watch", "--columns", "uid,exe,uid" }, "perfctl: watch: --columns: 'uid' was already given\n" },
