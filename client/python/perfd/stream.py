@@ -10,6 +10,7 @@ from .connection import deadline_in
 from .errors import Disconnected, ProtocolError, Refused, require
 from .event import Event
 from .items import Gap, Record, Sample, plain, zero_tid_of
+from .wall import WallTimes
 
 MAX_TASKS = 1 << 20  # that a client has to remember
 OWN_GAPS = ("outbox", "memory")  # reasons that gaps and the ledger's `dropped` have in common
@@ -31,6 +32,7 @@ class Stream:
     def __init__(self, client):
         self.client = client
         self.start = self.end = None
+        self.walls = None  # WallTimes, from the first packet on
         self.events, self.removed = {}, set()
         self.tasks, self.processes = {}, {}
         self.sequence = self.items = self.last_time = 0
@@ -119,6 +121,10 @@ class Stream:
         """How many items gaps stand for so far."""
         return sum(self.missing_for.values())
 
+    def wall(self, time):
+        """Wall time at the time of an item that came: (ns since 1970, the error in ns, or None if that is not known)."""
+        return self.walls.at(time)
+
     # ---- what came ----
 
     def take(self, packet):
@@ -131,6 +137,9 @@ class Stream:
         require(packet.HasField("start") == (packet.sequence == 1), "start is in the first packet, and only there")
         if packet.HasField("start"):
             self.start = packet.start
+            self.walls = WallTimes(packet.start)
+        if packet.HasField("wall"):
+            self.walls.add(packet.wall)
         self.events.update((descriptor.id, Event(descriptor)) for descriptor in packet.events)
         for tid in packet.forgotten_tasks:
             require(tid in self.tasks, f"task {tid} is forgotten, and was never described")
