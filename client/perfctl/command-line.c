@@ -17,7 +17,7 @@
 
 const Option global_options[] = {
         { .name = "socket", .argument = "PATH", .help = "the daemon's control socket", .words = WORDS_FILES },
-        { .name = "host", .argument = "HOST", .help = "of another daemon: HOST by ssh, tls://HOST:PORT by TLS" },
+        { .name = "host", .argument = "HOST", .help = "of another daemon: HOST by ssh, tls://HOST:PORT by TLS; several: of each" },
         { .name = "tls", .argument = "DIR", .help = "for tls://, ca.crt, client.crt and client.key", .words = WORDS_FILES },
         { .name = "json", .letter = 'j', .help = "print JSON, one document per line" },
         { .name = "headings", .help = "name the columns of tables also where stdout is no terminal" },
@@ -118,11 +118,17 @@ static size_t option_find(const Option *options, const char *name, size_t length
         return i;
 }
 
+static void add_host(Perfctl *p, const char *host) {
+        p->host = host;
+        p->hosts.items = must_have(reallocarray(p->hosts.items, p->hosts.n + 1, sizeof(*p->hosts.items)));
+        p->hosts.items[p->hosts.n++] = host;
+}
+
 static void set_global(Perfctl *p, const Option *option, const char *value) {
         if (strcmp(option->name, "socket") == 0)
                 p->socket = value;
         else if (strcmp(option->name, "host") == 0)
-                p->host = value;
+                add_host(p, value);
         else if (strcmp(option->name, "tls") == 0)
                 p->tls = value;
         else if (strcmp(option->name, "json") == 0)

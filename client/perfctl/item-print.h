@@ -29,6 +29,9 @@ typedef struct ItemText {
 /* An event of this name is in the stream: its column may have to be wider. */
 void item_text_add_event(ItemText *t, const char *name);
 
+/* Above the first line, if it is not there already. */
+void item_text_put_heading(ItemText *t);
+
 /* plans: of ITEM_FORM_JSON, or NULL. wall: the item's, ns since 1970. */
 void item_print_json(Output *o, ItemPlans *plans, const perfd_item *item, uint64_t wall, bool raw);
 void item_print_text(ItemText *t, const perfd_item *item);

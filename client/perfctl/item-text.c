@@ -41,7 +41,9 @@ static void wrap_end(ItemText *t) {
 }
 
 /* Before the first line, when it is known how long the names of events are. */
-static void heading_put(ItemText *t) {
+void item_text_put_heading(ItemText *t) {
+        if (t->has_heading)
+                return;
         t->has_heading = true;
         wrap_begin(t);
         colour_begin(t, COLOUR_HEADING);
@@ -223,8 +225,7 @@ void item_print_text(ItemText *t, const perfd_item *item) {
         const ItemPlan *plan = t->plans && event ? item_plans_find(t->plans, event) : NULL;
         const bool has_more = perfd_item_has_more(item);
 
-        if (!t->has_heading)
-                heading_put(t);
+        item_text_put_heading(t);
         wrap_begin(t);
         time_text_put(&t->time, t->out, perfd_item_time(item), t->is_padded);
         column_end(t, 0, 0);
@@ -266,8 +267,7 @@ void item_print_text(ItemText *t, const perfd_item *item) {
 void gap_print_text(ItemText *t, const perfd_gap *gap) {
         Output *o = t->out;
 
-        if (!t->has_heading)
-                heading_put(t);
+        item_text_put_heading(t);
         time_text_put(&t->time, o, gap->from, t->is_padded);
         column_end(t, 0, 0);
         colour_begin(t, COLOUR_MISSING);

@@ -24,6 +24,11 @@ typedef struct OptionValues {
         size_t n;
 } OptionValues;
 
+typedef struct HostNames {
+        const char **items; /* malloc */
+        size_t n;
+} HostNames;
+
 typedef struct EventOption {
         const Option *option;
         const char *value;
@@ -35,6 +40,8 @@ struct Perfctl {
         const Verb *verb;
         const char *socket; /* --socket, or NULL; with a host: its path there */
         const char *host;   /* another machine: --host or $PERFD_HOST; NULL: this one */
+        HostNames hosts;    /* all of them, where there are several */
+        bool is_of_several; /* this process is one of those that hosts_run() has started */
         const char *tls;    /* a directory of certificates: --tls, or NULL */
         bool json;
         bool headings;      /* of tables, also where there is no terminal: --headings or $PERFCTL_HEADINGS */

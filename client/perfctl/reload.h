@@ -7,3 +7,5 @@
 void reload_print(Perfctl *p, const perfd_result *result);
 /* What the daemon has refused, as an exit status; of an event that may come, there is another way than to wait: --allow-pending. */
 int reload_fail(const Perfctl *p, const char *allow_pending);
+/* verb-plan.c: also what `apply` does on all of several hosts before it changes one. */
+int plan_run(Perfctl *p);

@@ -10,26 +10,43 @@
 #include <unistd.h>
 
 #include "client/perfctl/command-line.h"
+#include "client/perfctl/hosts.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/table.h"
 #include "client/perfctl/verb-help.h"
+
+static int end(Perfctl *p, int code) {
+        output_flush(&p->out);
+        if (p->out.error != 0 && p->out.error != EPIPE)
+                code = perfctl_fail(p, PERFCTL_FAILED, "writing the output: %s", strerror(p->out.error));
+        perfd_client_free(p->client);
+        p->client = NULL;
+        return code;
+}
 
 static int run(Perfctl *p) {
         if (p->version) {
                 output_print(&p->out, "perfctl %s\n", PERFD_VERSION);
                 return PERFCTL_OK;
         }
+        if (p->verb && p->help)
+                return help_print_verb(p, p->verb);
         if (p->verb)
-                return p->help ? help_print_verb(p, p->verb) : p->verb->run(p);
+                return p->hosts.n > 1 ? hosts_run(p, end) : p->verb->run(p);
         help_print_all(p, p->help ? NULL : stderr);
         return p->help ? PERFCTL_OK : PERFCTL_USAGE;
 }
 
-static int finish(Perfctl *p, int code) {
-        output_flush(&p->out);
-        if (p->out.error != 0 && p->out.error != EPIPE)
-                return perfctl_fail(p, PERFCTL_FAILED, "writing the output: %s", strerror(p->out.error));
-        return code;
+/* Names that are empty are of a script whose variable is not set: its command is for no host, not for this one. */
+static int check_hosts(const Perfctl *p) {
+        for (size_t i = 0; i < p->hosts.n; i++) {
+                if (!*p->hosts.items[i])
+                        return perfctl_fail(p, PERFCTL_USAGE, "--host: the value is empty");
+                for (size_t k = 0; k < i; k++)
+                        if (strcmp(p->hosts.items[i], p->hosts.items[k]) == 0)
+                                return perfctl_fail(p, PERFCTL_USAGE, "--host %s was already given", p->hosts.items[i]);
+        }
+        return 0;
 }
 
 int perfctl_run(int argc, char **argv) {
@@ -42,16 +59,16 @@ int perfctl_run(int argc, char **argv) {
         (void)signal(SIGPIPE, SIG_IGN);
         r = command_line_parse(&p, argc, argv);
         table_show_headings(p.headings);
-        if (r == 0 && p.host && !*p.host) /* of a script whose variable is not set: its command is for no host, not for this one */
-                r = perfctl_fail(&p, PERFCTL_USAGE, "--host: the value is empty");
+        if (r == 0)
+                r = check_hosts(&p);
         if (!p.host && !p.socket) /* --socket means this machine's */
                 p.host = getenv("PERFD_HOST");
         if (p.host && !*p.host)
                 p.host = NULL;
         if (r == 0)
                 r = run(&p);
-        r = finish(&p, r);
-        perfd_client_free(p.client);
-        p.client = NULL;
+        r = end(&p, r);
+        free(p.hosts.items);
+        p.hosts = (HostNames){ .n = 0 };
         return r;
 }

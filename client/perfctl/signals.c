@@ -19,13 +19,14 @@ static void tell(char what) {
         errno = saved;
 }
 
-static void on_end(int signal) {
+/* What is typed at a terminal goes to each process there. */
+static void on_end(int signal, siginfo_t *info, void *context) {
         static volatile sig_atomic_t again;
 
         if (again)
                 _exit(PERFCTL_FAILED);
         again = 1;
-        tell('e');
+        tell(info->si_code == SI_KERNEL ? 'a' : 'e');
 }
 
 static void on_child(int signal) {
@@ -34,7 +35,7 @@ static void on_child(int signal) {
 
 /* SA_RESTART: a write to stdout that is interrupted goes on. */
 int signals_catch(const Perfctl *p, bool children) {
-        struct sigaction end = { .sa_handler = on_end, .sa_flags = SA_RESTART };
+        struct sigaction end = { .sa_sigaction = on_end, .sa_flags = SA_RESTART | SA_SIGINFO };
         struct sigaction child = { .sa_handler = on_child, .sa_flags = SA_RESTART | SA_NOCLDSTOP };
 
         if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) < 0 || sigaction(SIGINT, &end, NULL) < 0 ||
@@ -52,7 +53,8 @@ Signals signals_take(void) {
         char what;
 
         while (read(signal_pipe[0], &what, 1) > 0) {
-                s.end = s.end || what == 'e';
+                s.end = s.end || what == 'e' || what == 'a';
+                s.is_for_all = s.is_for_all || what == 'a';
                 s.child = s.child || what == 'c';
         }
         return s;

@@ -13,6 +13,7 @@ int signals_fd(void);
 /* What came since the last time. */
 typedef struct Signals {
         bool end;
+        bool is_for_all; /* the end: the children were told too */
         bool child;
 } Signals;
 Signals signals_take(void);

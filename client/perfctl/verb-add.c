@@ -111,5 +111,6 @@ const Verb verb_add = {
         },
         .max_arguments = VERB_ANY_NUMBER,
         .words = WORDS_OFFERED,
+        .hosts = HOSTS_EACH,
         .run = add_run,
 };

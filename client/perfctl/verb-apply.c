@@ -44,5 +44,7 @@ const Verb verb_apply = {
         .min_arguments = 1,
         .max_arguments = 1,
         .words = WORDS_FILES,
+        .hosts = HOSTS_EACH,
+        .tries_first = plan_run,
         .run = apply_run,
 };

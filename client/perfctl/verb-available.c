@@ -190,5 +190,6 @@ const Verb verb_available = {
         },
         .max_arguments = 1,
         .words = WORDS_OFFERED,
+        .hosts = HOSTS_EACH,
         .run = available_run,
 };

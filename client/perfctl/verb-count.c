@@ -194,5 +194,6 @@ const Verb verb_count = {
         .max_arguments = VERB_ANY_NUMBER,
         .words = WORDS_SHOWN,
         .has_command = true,
+        .hosts = HOSTS_LINES,
         .run = verb_count_run,
 };

@@ -12,5 +12,6 @@ const Verb verb_disable = {
         .min_arguments = 1,
         .max_arguments = VERB_ANY_NUMBER,
         .words = WORDS_SELECTED,
+        .hosts = HOSTS_EACH,
         .run = disable_run,
 };

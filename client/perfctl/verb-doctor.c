@@ -97,5 +97,6 @@ const Verb verb_doctor = {
         .name = "doctor",
         .arguments = "",
         .help = "check what the kernel, privileges and limits allow, with remedies",
+        .hosts = HOSTS_EACH,
         .run = doctor_run,
 };

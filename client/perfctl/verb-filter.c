@@ -24,5 +24,6 @@ const Verb verb_filter = {
         .max_arguments = 2,
         .words = WORDS_RUNNING,
         .words_behind = WORDS_FIELDS_ALONE,
+        .hosts = HOSTS_EACH,
         .run = filter_run,
 };

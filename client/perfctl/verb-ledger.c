@@ -44,5 +44,6 @@ const Verb verb_ledger = {
         .help = "account for every sample: delivered, filtered or lost, and why",
         .max_arguments = VERB_ANY_NUMBER,
         .words = WORDS_SELECTED,
+        .hosts = HOSTS_EACH,
         .run = ledger_run,
 };

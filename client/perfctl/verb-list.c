@@ -293,5 +293,6 @@ const Verb verb_list = {
         .help = "list the running events",
         .max_arguments = 1,
         .words = WORDS_SELECTED,
+        .hosts = HOSTS_EACH,
         .run = list_run,
 };

@@ -61,5 +61,6 @@ const Verb verb_period = {
         .min_arguments = 1,
         .max_arguments = 2,
         .words = WORDS_RUNNING,
+        .hosts = HOSTS_EACH,
         .run = period_run,
 };

@@ -153,7 +153,7 @@ static int plan_reload(Perfctl *p) {
         return perfd_plan_reload(p->client, &result) == 0 ? print_plan(p, result) : perfctl_fail_client(p, NULL);
 }
 
-static int plan_run(Perfctl *p) {
+int plan_run(Perfctl *p) {
         ConfigFiles files;
         int r;
 
@@ -176,5 +176,6 @@ const Verb verb_plan = {
         },
         .max_arguments = 1,
         .words = WORDS_FILES,
+        .hosts = HOSTS_EACH,
         .run = plan_run,
 };

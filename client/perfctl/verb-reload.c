@@ -115,5 +115,6 @@ const Verb verb_reload = {
         .name = "reload",
         .arguments = "",
         .help = "reload the configuration of the daemon",
+        .hosts = HOSTS_EACH,
         .run = reload_run,
 };

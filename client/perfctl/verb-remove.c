@@ -39,5 +39,6 @@ const Verb verb_remove = {
         .min_arguments = 1,
         .max_arguments = VERB_ANY_NUMBER,
         .words = WORDS_SELECTED,
+        .hosts = HOSTS_EACH,
         .run = remove_run,
 };

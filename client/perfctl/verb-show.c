@@ -213,5 +213,6 @@ const Verb verb_show = {
         .min_arguments = 1,
         .max_arguments = 1,
         .words = WORDS_SHOWN,
+        .hosts = HOSTS_EACH,
         .run = show_run,
 };

@@ -258,5 +258,6 @@ const Verb verb_stat = {
         .max_arguments = VERB_ANY_NUMBER,
         .words = WORDS_OFFERED,
         .has_command = true,
+        .hosts = HOSTS_LINES,
         .run = verb_stat_run,
 };

@@ -269,5 +269,6 @@ const Verb verb_status = {
         .name = "status",
         .arguments = "",
         .help = "show the state of the daemon: version, events, memory, readers",
+        .hosts = HOSTS_EACH,
         .run = status_run,
 };

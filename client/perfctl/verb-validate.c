@@ -170,5 +170,6 @@ const Verb verb_validate = {
         .min_arguments = 1,
         .max_arguments = 1,
         .words = WORDS_FILES,
+        .hosts = HOSTS_EACH,
         .run = validate_run,
 };

@@ -30,5 +30,6 @@ const Verb verb_version = {
         .name = "version",
         .arguments = "",
         .help = "show the versions of perfctl and of the daemon",
+        .hosts = HOSTS_EACH,
         .run = version_run,
 };

@@ -132,6 +132,8 @@ static int parse_quantities(const Perfctl *p, WatchOptions *o) {
         const char *count = perfctl_get(p, "count"), *duration = perfctl_get(p, "for"), *queue = perfctl_get(p, "queue");
         const char *latency = perfctl_get(p, "latency");
 
+        if (perfctl_get(p, "hold") && !p->is_of_several)
+                return perfctl_fail(p, PERFCTL_USAGE, "--hold is for several hosts: --host is given %s", p->host ? "once" : "nowhere");
         if (duration && (!quantity_parse_time(duration, &o->duration) || o->duration == 0))
                 return perfctl_fail(p, PERFCTL_USAGE, "--for: '%s' is not a time such as 500ms, 10s, 2m", duration);
         if (queue && (!quantity_parse_size(queue, &o->subscription.queue_bytes) || o->subscription.queue_bytes == 0))
@@ -213,6 +215,7 @@ const Verb verb_watch = {
                 { .name = "overflow", .argument = "POLICY", .help = "on a full queue: drop-oldest, drop-newest, disconnect",
                   .choices = "drop-oldest drop-newest disconnect" },
                 { .name = "latency", .argument = "TIME", .help = "maximum delivery latency, e.g. 200us; costs wakeups" },
+                { .name = "hold", .argument = "TIME", .help = "with several hosts: wait so long for each other's samples; 500ms" },
                 { .name = "ledger", .help = "always print the closing ledger" },
                 { .name = "allow-loss", .help = "exit with 0, not 4, if samples were lost" },
                 { .name = "queue", .argument = "SIZE", .help = "size of the queue in the daemon, e.g. 4MiB" },
@@ -223,5 +226,6 @@ const Verb verb_watch = {
         .max_arguments = VERB_ANY_NUMBER,
         .words = WORDS_SHOWN,
         .has_command = true,
+        .hosts = HOSTS_MERGED,
         .run = verb_watch_run,
 };

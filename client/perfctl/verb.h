@@ -38,6 +38,14 @@ typedef struct Option {
         unsigned char each;   /* an event may have its own: event_option_get(); those of one number are of one kind; 0: none has */
 } Option;
 
+/* What a verb does if --host is given more than once. */
+typedef enum HostsForm {
+        HOSTS_ONE,    /* it refuses */
+        HOSTS_EACH,   /* for one after the other: all of what it prints */
+        HOSTS_LINES,  /* lines as they come */
+        HOSTS_MERGED, /* items by their wall time */
+} HostsForm;
+
 typedef struct Verb {
         const char *name;
         const char *arguments; /* "EVENT [FILTER]" */
@@ -48,6 +56,8 @@ typedef struct Verb {
         Words words_behind;    /* of those behind the first; WORDS_NONE: the same */
         bool hidden;
         bool has_command;      /* what stands behind "--" is somebody else's command line */
+        HostsForm hosts;
+        int (*tries_first)(Perfctl *p); /* on all hosts, before it runs on any: what says whether it would be refused; or NULL */
         int (*run)(Perfctl *p); /* gives the exit status */
 } Verb;
 

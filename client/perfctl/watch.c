@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/perfctl/host-item.h"
 #include "client/perfctl/item-print.h"
 #include "client/perfctl/stream-loop.h"
 
@@ -15,6 +16,7 @@ typedef struct Watch {
         Kallsyms symbols;
         ItemPlans plans;
         uint64_t printed;
+        uint64_t host_error; /* of its wall time, ns; UINT64_MAX: not known */
 } Watch;
 
 /* Nothing more is printed: it was enough, or nobody reads it. */
@@ -47,17 +49,29 @@ static void on_wall(void *userdata, const perfd_wall_reading *reading) {
         Watch *w = userdata;
         Json j = json_of(&w->p->out);
 
+        w->host_error = reading->host_error > 0 ? reading->host_error : UINT64_MAX;
         if (w->p->json && !is_full(w))
                 put_wall_reading(&j, reading);
 }
 
-/* 0, which is no time, has none. */
-static uint64_t wall_of(const Watch *w, uint64_t time) {
-        uint64_t wall = 0;
+/* Wall time where lines that follow are from, which begin an item. 0, which is no time, has none. */
+static uint64_t begin_item(Watch *w, uint64_t time) {
+        uint64_t wall = 0, error = 0;
 
         if (time > 0)
-                (void)perfd_stream_wall(w->p->client, time, &wall, NULL); /* cannot fail: the stream has started */
+                (void)perfd_stream_wall(w->p->client, time, &wall, &error); /* cannot fail: the stream has started */
+        w->text.time.wall_offset = (int64_t)(wall - time);
+        if (!w->p->is_of_several)
+                return wall;
+        if (!w->p->json)
+                item_text_put_heading(&w->text);
+        host_item_begin(w->p, wall, error < UINT64_MAX - w->host_error ? error + w->host_error : UINT64_MAX);
         return wall;
+}
+
+static void end_item(Watch *w) {
+        if (w->p->is_of_several)
+                host_item_end(w->p);
 }
 
 static void on_item(void *userdata, const perfd_item *item) {
@@ -68,12 +82,12 @@ static void on_item(void *userdata, const perfd_item *item) {
                 return;
         if (perfd_item_record(item) == PERFD_LOST || perfd_item_record(item) == PERFD_LOST_SAMPLES)
                 w->loop.loss.ring += perfd_item_lost(item);
-        wall = wall_of(w, perfd_item_time(item));
-        w->text.time.wall_offset = (int64_t)(wall - perfd_item_time(item));
+        wall = begin_item(w, perfd_item_time(item));
         if (w->p->json)
                 item_print_json(&w->p->out, &w->plans, item, wall, w->options->raw);
         else
                 item_print_text(&w->text, item);
+        end_item(w);
         w->printed++;
 }
 
@@ -83,11 +97,12 @@ static void on_gap(void *userdata, const perfd_gap *gap) {
         if (is_full(w))
                 return;
         w->loop.loss.dropped += gap->items;
-        w->text.time.wall_offset = (int64_t)(wall_of(w, gap->from) - gap->from);
+        (void)begin_item(w, gap->from);
         if (w->p->json)
                 gap_print_json(&w->p->out, gap);
         else
                 gap_print_text(&w->text, gap);
+        end_item(w);
 }
 
 static void on_removed(void *userdata, uint32_t id, const char *name) {
@@ -128,6 +143,7 @@ int watch_run(Perfctl *p, const WatchOptions *options) {
         perfd_callbacks callbacks = PERFD_CALLBACKS_INIT;
         Watch w = { .p = p,
                     .options = options,
+                    .host_error = UINT64_MAX,
                     .loop = { .p = p,
                               .duration = options->duration,
                               .may_lose = options->may_lose,
