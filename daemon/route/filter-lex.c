@@ -5,6 +5,7 @@
 #include "daemon/route/filter-lex.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "config/text/words.h"
@@ -35,11 +36,46 @@ static bool is_name(char c) {
         return isalnum((unsigned char)c) || c == '_' || c == '.';
 }
 
+/*
+ * A unit that other options take, behind a number: fields are compared as the kernel wrote them, and which unit that is, no format
+ * says. 0: it is none.
+ */
+static int refuse_unit(const Lexer *l, const char *at, uint64_t number, Explanation *e) {
+        static const struct {
+                char name[4];
+                uint64_t factor;
+                const char *of;
+        } units[] = {
+                { "ns", 1, "nanoseconds" },      { "us", 1000, "nanoseconds" },        { "ms", 1000000, "nanoseconds" },
+                { "s", 1000000000, "nanoseconds" }, { "m", 60000000000, "nanoseconds" }, { "min", 60000000000, "nanoseconds" },
+                { "h", 3600000000000, "nanoseconds" }, { "d", 86400000000000, "nanoseconds" }, { "B", 1, "bytes" },
+                { "k", 1U << 10, "bytes" },      { "K", 1U << 10, "bytes" },           { "KB", 1U << 10, "bytes" },
+                { "KiB", 1U << 10, "bytes" },    { "M", 1U << 20, "bytes" },           { "MB", 1U << 20, "bytes" },
+                { "MiB", 1U << 20, "bytes" },    { "G", 1U << 30, "bytes" },           { "GB", 1U << 30, "bytes" },
+                { "GiB", 1U << 30, "bytes" },
+        };
+        size_t n = 0;
+
+        while (is_name(at[n]))
+                n++;
+        for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+                uint64_t product;
+
+                if (strlen(units[i].name) != n || memcmp(units[i].name, at, n) != 0 ||
+                    __builtin_mul_overflow(number, units[i].factor, &product))
+                        continue;
+                return filter_refuse(e, (size_t)(at - l->text), "'%.*s': numbers have no units here, and are in that of the field: in %s write "
+                                     "%" PRIu64, (int)n, at, units[i].of, product);
+        }
+        return 0;
+}
+
 static int next_number(Lexer *l, Token *ret, Explanation *e) {
         const char *begin = l->text + l->at, *s = begin;
         bool negative = *s == '-';
         unsigned base = 10;
         uint64_t number = 0;
+        int r;
 
         s += negative;
         if (s[0] == '0' && (s[1] | 0x20) == 'x') {
@@ -56,6 +92,8 @@ static int next_number(Lexer *l, Token *ret, Explanation *e) {
                                  : isxdigit((unsigned char)*s) ? (unsigned)((*s | 0x20) - 'a' + 10)
                                                                : 16;
 
+                if (digit >= base && base == 10 && (r = refuse_unit(l, s, number, e)) != 0)
+                        return r;
                 if (digit >= base)
                         return filter_refuse(e, (size_t)(s - l->text), "'%c' is not a digit of a%s number%s", *s,
                                              base == 16   ? " hexadecimal"

@@ -44,6 +44,10 @@ static const Diagnostic parse_mistakes[] = {
 
         { "u8 == 0x", 7, "hexadecimal digits" }, { "u8 == 0xg", 9, "'g' is not a digit of a hexadecimal" }, { "u8 == "
                 "12a", 9, "'a' is not a digit" },
+        { "u8 == 5ms", 8, "'ms': numbers have no units here, and are in that of the field: in nanoseconds write 5000000" },
+        { "u8 > 3min", 7, "in nanoseconds write 180000000000" }, { "u8 == 16KiB", 9, "'KiB': numbers have no units here" },
+        { "u8 & 4M", 7, "in bytes write 4194304" }, { "u8 == 5xs", 8, "'x' is not a digit" }, { "u8 == 0x5ms", 10, "'m' is not a digit" },
+        { "u8 == 99999999999999999s", 24, "'s' is not a digit" },
         { "u8 == 08", 8, "octal" }, { "u8 == 1.5", 8, "'.' is not a digit" }, { "u64 == 18446744073709551616", 8, "64 bits" },
         { "u64 == 0x10000000000000000", 8, "64 bits" }, { "s64 == -9223372036854775809", 8, "64 bits" },
 
