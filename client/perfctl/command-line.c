@@ -244,11 +244,20 @@ static int take_word(Perfctl *p, char *word) {
         return 0;
 }
 
+/* Which argument of "EVENT [FIELD=VALUE...]" is not there, as the usage calls it. */
+static int fail_missing(const Perfctl *p) {
+        const char *name = p->verb->arguments;
+
+        for (size_t i = 0; i < p->n_arguments; i++)
+                name += strcspn(name, " ") + 1;
+        return fail_usage(p, "the argument %.*s is missing", (int)strcspn(name, " ."), name);
+}
+
 static int check_arguments(const Perfctl *p) {
         if (!p->verb || p->help || p->version)
                 return 0;
         if (p->n_arguments < p->verb->min_arguments)
-                return fail_usage(p, "an argument is missing");
+                return fail_missing(p);
         if (p->n_arguments > p->verb->max_arguments)
                 return fail_usage(p, "unexpected argument '%s'", p->arguments[p->verb->max_arguments]);
         return 0;

@@ -10,6 +10,7 @@
 
 #include "client/perfctl/event-words.h"
 #include "client/perfctl/near-event.h"
+#include "client/perfctl/spec-options.h"
 #include "client/perfctl/stat.h"
 #include "client/perfctl/target.h"
 
@@ -123,7 +124,7 @@ static int add_events(Perfctl *p, StatCounters *c, char *const *events, size_t n
 static int add_one(Perfctl *p, StatCounters *c, const char *event, const perfd_event_spec *target, const char *place,
                    const StatAsked *asked) {
         __attribute__((cleanup(event_words_deinit))) EventWords words = EVENT_WORDS_NULL;
-        bool is_filter;
+        perfd_event_spec asked_for = *target;
         int r;
 
         if (!is_glob(event) || !event_words_expand(&words, p, event))
@@ -135,9 +136,9 @@ static int add_one(Perfctl *p, StatCounters *c, const char *event, const perfd_e
         }
         if (r == 0)
                 return 0;
-        is_filter = strcmp(perfd_client_error(p->client)->reason, "bad-filter") == 0;
-        r = target_fail(p, is_filter ? target->filter : event);
-        near_event_tell(p, &(perfd_event_spec){ .event = event }, 1);
+        asked_for.event = event;
+        r = target_fail(p, specs_mistaken_text(&asked_for, 1, perfd_client_error(p->client)->reason));
+        near_event_tell(p, &asked_for, 1);
         return r;
 }
 

@@ -24,7 +24,10 @@ static int parse_ids(const Perfctl *p, const char *option, const uint32_t **ret_
         while (r == 0 && (word = strsep(&rest, ","))) {
                 uint64_t id;
 
-                if (quantity_parse_number(word, &id) && id <= INT32_MAX)
+                if (quantity_parse_number(word, &id) && id == 0)
+                        r = perfctl_fail(p, PERFCTL_USAGE, "--%s: %s is no process and no thread: pids and tids are from 1 to %d", option,
+                                         word, TASK_ID_MAX);
+                else if (quantity_parse_number(word, &id) && id <= INT32_MAX)
                         ids[n++] = (uint32_t)id;
                 else if (quantity_parse_number(word, &id) || quantity_is_too_large(word))
                         r = perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' is too large: pids and tids are from 1 to %d", option, word,

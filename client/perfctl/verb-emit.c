@@ -15,6 +15,8 @@
 #include "client/perfctl/quantity.h"
 #include "client/perfctl/refs.h"
 
+static const char external[] = "external:";
+
 /* Now, of the clock that the streams have. */
 static int find_now(Perfctl *p, uint64_t *ret) {
         DaemonClock clock;
@@ -171,8 +173,29 @@ static int parse_sample(Perfctl *p, perfd_external_sample *s) {
         return r;
 }
 
+/* What samples can be emitted of, and may have been meant; NULL. */
+static const char *find_near(const char *name, const perfd_result *list) {
+        const perfd_event_row *row;
+        const char *best = NULL;
+        Near near = near_of(name);
+
+        for (size_t i = 0; (row = perfd_result_event(list, i)); i++) {
+                const char *before = near.best;
+
+                if (strncmp(row->spec->event, external, strlen(external)) != 0)
+                        continue;
+                near_add(&near, row->spec->name);
+                if (strncmp(row->spec->name, external, strlen(external)) == 0)
+                        near_add(&near, row->spec->name + strlen(external));
+                if (near.best != before)
+                        best = row->spec->name;
+        }
+        return best;
+}
+
 /* One that may not be emitted by who asks is not listed to him either: perfd says which rule decides, whether it is there or not. */
-static int fail_unknown(Perfctl *p, const char *name) {
+static int fail_unknown(Perfctl *p, const char *name, const perfd_result *list) {
+        const char *near = find_near(name, list);
         __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
         perfd_external_sample sample = PERFD_EXTERNAL_SAMPLE_INIT;
 
@@ -180,26 +203,27 @@ static int fail_unknown(Perfctl *p, const char *name) {
         if (perfd_emit(p->client, &sample, 1, &result) == PERFD_E_REFUSED &&
             strcmp(perfd_client_error(p->client)->reason, "not-granted") == 0)
                 return perfctl_fail_client(p, NULL);
+        if (near)
+                return perfctl_fail(p, PERFCTL_FAILED, "no event is called '%s': did you mean '%s'?", name, near);
         return perfctl_fail(p, PERFCTL_FAILED,
                             "no event is called '%s': `perfctl add external:NAME --field ...` adds one", name);
 }
 
 /* The running event of this very name. */
 static int find_event(Perfctl *p, const char *name, const perfd_result *list, const perfd_event_row **ret) {
-        static const char prefix[] = "external:";
         const perfd_event_row *row;
 
         for (size_t i = 0; (row = perfd_result_event(list, i)); i++)
                 if (strcmp(row->spec->name, name) == 0) {
                         *ret = row;
-                        if (strncmp(row->spec->event, prefix, strlen(prefix)) == 0)
+                        if (strncmp(row->spec->event, external, strlen(external)) == 0)
                                 return 0;
                         return perfctl_fail(p, PERFCTL_FAILED, "%s is not an external event: its samples come from the kernel", name);
                 }
         for (size_t i = 0; (row = perfd_result_event(list, i)); i++)
-                if (strncmp(row->spec->name, prefix, strlen(prefix)) == 0 && strcmp(row->spec->name + strlen(prefix), name) == 0)
+                if (strncmp(row->spec->name, external, strlen(external)) == 0 && strcmp(row->spec->name + strlen(external), name) == 0)
                         return perfctl_fail(p, PERFCTL_FAILED, "no event is called '%s': did you mean '%s'?", name, row->spec->name);
-        return fail_unknown(p, name);
+        return fail_unknown(p, name, list);
 }
 
 static int print_emitted(Perfctl *p, const perfd_event_row *event, const perfd_emitted_row *row) {

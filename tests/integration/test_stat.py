@@ -457,6 +457,15 @@ def test_what_can_not_be_counted():
         equal(stat(daemon, "-q", status=2)[1].splitlines()[0], "perfctl: stat: unknown option '-q'", "an option that is none")
 
 
+def test_where_an_error_stands():
+    """Below what is wrong, which is not always the event."""
+    cpus = f"0-{os.sysconf('SC_NPROCESSORS_CONF') + 9000}"
+    with perfd.Daemon() as daemon:
+        for options, wrong, at in ((["-C", cpus], cpus, 0), (["-C", "0,x"], "0,x", 2), (["-e", "cpu-clok"], "cpu-clok", 0)):
+            out, err = stat(daemon, *options, "cpu-clock", "--", "true", status=1)
+            equal((out, err.splitlines()[1:3]), ("", [f"  {wrong}", f"  {' ' * at}^"]), f"where {err!r} points")
+
+
 def test_command_without_dashes():
     """As perf stat takes it: what is meant is said."""
     with perfd.Daemon() as daemon:

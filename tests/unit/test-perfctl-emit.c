@@ -176,10 +176,13 @@ static void test_emit_mistakes(void **state) {
 /* Of an event that is not listed perfd is asked: it is not there, or may not be emitted by who asks. */
 static void test_emit_unknown(void **state) {
         static const struct {
-                const char *reason, *message;
+                const char *name, *reason, *message;
         } rows[] = {
-                { "unknown-event", "no event is called 'external:deplo': `perfctl add external:NAME --field ...` adds one" },
-                { "not-granted", "perfd says why" },
+                { "external:restart", "unknown-event", "no event is called 'external:restart': `perfctl add external:NAME --field ...` adds one" },
+                { "external:restart", "not-granted", "perfd says why" },
+                { "external:deplo", "not-granted", "perfd says why" },
+                { "external:deplo", "unknown-event", "no event is called 'external:deplo': did you mean 'external:deploy'?" },
+                { "dpeloy", "unknown-event", "no event is called 'dpeloy': did you mean 'external:deploy'?" },
         };
 
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -193,10 +196,10 @@ static void test_emit_unknown(void **state) {
                 no.reason = (char *)rows[i].reason;
                 no.message = (char *)"perfd says why";
                 (void)snprintf(message, sizeof(message), "perfctl: emit: %s\n", rows[i].message);
-                emit_start(&r, WORDS("emit", "external:deplo", "code=1"));
+                emit_start(&r, WORDS("emit", rows[i].name, "code=1"));
                 q = play_request(r.daemon);
                 assert_non_null(q);
-                assert_string_equal(q->emit->samples[0]->event, "external:deplo");
+                assert_string_equal(q->emit->samples[0]->event, rows[i].name);
                 assert_int_equal(q->emit->samples[0]->n_values, 0);
                 play_request_free(q);
                 play_response(r.daemon, &no);
