@@ -114,7 +114,7 @@ def test_nobody():
     with Daemon(rules(f"{{ users: [{BOB}] }}")) as daemon, daemon.client() as root:
         add(root, NOTED)
         for uid, word in ((EVE, "no rule of access.rules"), (BOB,
-            f"rule 1 of access.rules decides ({daemon.directory}/perfd.yaml:5)")):
+            f"rule 1 of access.rules decides ({daemon.directory}/perfd.yaml:5), which grants nothing; see perfd.yaml(5), Access rules")):
             with daemon.client_of(uid, groups=()) as client:
                 for name, body in bodies.items():
                     if body is not None:

@@ -101,17 +101,52 @@ bool access_may_emit(const Access *a, const char *name) {
         return !a->limit && (!a->is_ruled || (a->rule && access_list_has(&a->rule->emit, name)));
 }
 
+/* "status, to subscribe to sched:* and external:*": who is refused sees what is granted to him. */
+static void put_part(char *to, size_t size, const char *what, const Strings *list) {
+        size_t n = strlen(to);
+
+        if (n + 1 < size)
+                (void)snprintf(to + n, size - n, "%s%s", n > 0 ? ", " : "", what);
+        for (size_t i = 0; list && i < list->n; i++) {
+                n = strlen(to);
+                if (n + 1 < size)
+                        (void)snprintf(to + n, size - n, "%s%s", i == 0 ? " " : " and ", list->items[i]);
+        }
+}
+
+static void put_grants(char *to, size_t size, const ConfigRule *rule) {
+        *to = '\0';
+        if (rule->status)
+                put_part(to, size, "status", NULL);
+        if (rule->subscribe.n > 0)
+                put_part(to, size, "to subscribe to", &rule->subscribe);
+        if (rule->emit.n > 0)
+                put_part(to, size, "to emit", &rule->emit);
+        if (rule->stat)
+                put_part(to, size, "stat", NULL);
+        if (rule->own_processes)
+                put_part(to, size, "events on your own processes", NULL);
+        if (!*to)
+                put_part(to, size, "nothing", NULL);
+        if (strlen(to) == size - 1)
+                memcpy(to + size - 4, "...", 4);
+}
+
 int access_refuse(const Access *a, const char *what, Explanation *e) {
+        char grants[200];
+
         if (a->limit)
                 return refuse(e, REFUSED_DENIED, "not-granted", "%s is not granted to %s on this connection, which its first request "
                               "has limited%s: a relay takes the limit from `clients` of relay.yaml(5)", what,
                               *a->limit->name ? a->limit->name : "you", a->is_ruled ? ", and which access.rules may limit too" : "");
         if (!a->rule)
                 return refuse(e, REFUSED_DENIED, "not-granted", "%s is not granted: no rule of access.rules in perfd's "
-                        "configuration matches uid %u or one of its groups", what, (unsigned)a->uid);
+                        "configuration matches uid %u or one of its groups; perfd's administrator can write one, see perfd.yaml(5), "
+                        "Access rules", what, (unsigned)a->uid);
+        put_grants(grants, sizeof(grants), a->rule);
         return refuse(e, REFUSED_DENIED, "not-granted", "%s is not granted to uid %u: rule %zu of access.rules decides "
-                      "(%s:%u); `perfctl status` says what it grants", what, (unsigned)a->uid, a->number,
-                      a->rule->at.path, a->rule->at.line);
+                      "(%s:%u), which grants %s; see perfd.yaml(5), Access rules", what, (unsigned)a->uid, a->number,
+                      a->rule->at.path, a->rule->at.line, grants);
 }
 
 /* proc(5): the owner of a folder of /proc/PID/task is the thread's effective uid. */
