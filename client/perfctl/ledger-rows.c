@@ -140,14 +140,20 @@ void ledger_put_counts(Table *t, const perfd_count *counts, size_t n) {
         free(text);
 }
 
-/* Whoever loses so has nothing to make larger. */
-const char *ledger_explain_unwritten(const perfd_count *counts, size_t n) {
+bool ledger_has_unwritten(const perfd_count *counts, size_t n) {
         for (size_t i = 0; i < n; i++)
                 if (strcmp(counts[i].reason, "kernel_unwritten") == 0 && counts[i].count > 0)
-                        return "kernel_unwritten: the kernel counted these and wrote no record of them, interrupted by a change of perf events, "
-                               "because it shows nobody what that process does, or because a tracepoint such as sched:sched_wakeup "
-                               "names a process of the target while another one runs; no setting of perfd avoids it";
-        return NULL;
+                        return true;
+        return false;
+}
+
+/* Whoever loses so has nothing to make larger. */
+const char *ledger_explain_unwritten(const perfd_count *counts, size_t n) {
+        if (!ledger_has_unwritten(counts, n))
+                return NULL;
+        return "kernel_unwritten: the kernel counted these and wrote no record of them, interrupted by a change of perf events, "
+               "because it shows nobody what that process does, or because a tracepoint such as sched:sched_wakeup "
+               "names a process of the target while another one runs; no setting of perfd avoids it";
 }
 
 static void put_balanced(Table *t, bool balanced, bool stalled) {

@@ -12,6 +12,8 @@ void ledger_print_tables(Output *o, bool human, size_t width, const perfd_result
 /* A cell: "kernel_ring 12, late 3", or "-" for none; and the same as an object. */
 void ledger_put_counts(Table *t, const perfd_count *counts, size_t n);
 void ledger_put_counts_json(Json *j, const char *name, const perfd_count *counts, size_t n);
+/* Some of these losses are the kernel's own: list points to the line below, which is long. */
+bool ledger_has_unwritten(const perfd_count *counts, size_t n);
 /* A line, if some of these losses are none that anybody could have avoided; else NULL. */
 const char *ledger_explain_unwritten(const perfd_count *counts, size_t n);
 /* Says on stderr what does not balance. An exit status. */

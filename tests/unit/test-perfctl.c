@@ -196,9 +196,7 @@ static void test_list(void **state) {
         run_end(&r);
         assert_ran(&r, PERFCTL_OK,
                    "a:b\t4\ta:b\tio\tenabled\tpid 5,6\t\t\tclient\t0\t18446744073709551615\t7\tkernel_ring 5, kernel_unwritten 2\tx > 1\t\n",
-                   "perfctl: list: kernel_unwritten: the kernel counted these and wrote no record of them, interrupted by a change of perf "
-                   "events, because it shows nobody what that process does, or because a tracepoint such as sched:sched_wakeup names a "
-                   "process of the target while another one runs; no setting of perfd avoids it\n");
+                   "perfctl: list: kernel_unwritten is the kernel's, and no setting of perfd avoids it: `perfctl ledger` says why\n");
         run_start(&r, WORDS("list", "--json"));
         run_greet(&r);
         play_response(r.daemon, &yes);
