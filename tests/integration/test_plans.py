@@ -11,7 +11,7 @@ import struct
 import tempfile
 
 import perfd
-from perfd import Daemon, add, check, equal, refused, wait_until
+from perfd import Daemon, Refused, add, check, equal, refused, wait_until
 from subscriber import pb
 from test_control import documents, perfctl
 from test_errors import state, unchanged
@@ -281,6 +281,27 @@ def test_plan_and_apply_read_drop_ins():
         perfctl(daemon, "plan", "--allow-pending", status=2)
         with daemon.client(stream=True) as other:
             refused(other, "read-only", plan=pb.PlanRequest(reload=True))
+
+
+def test_refused_beside_other_rings():
+    """What is refused of the events is found before the rings change: they would have to change back, and all events with them."""
+    def config(size, *events):
+        return f"version: 1\nrings: {{ size: {size} }}\ngroups:\n  g:\n    target: host\n    events:\n" + "".join(
+            f"      - {event}\n" for event in events)
+
+    good = "event: sched:sched_switch\n        filter: prev_pid == 1"
+    probe = f"uprobe:{perfd.WORKLOAD}:main"
+    with Daemon(config("64KiB", good)) as daemon, daemon.client() as client:
+        for events in [good, "no:tracepoint"], ["{ event: sched:sched_switch, filter: prev_pid = 1 }"], [good, f"{probe}+1"], \
+                [good, "{ event: sched:sched_wakeup, filter: nosuch == 1 }"], [good, probe, "page-faults:k", "page-faults:k"]:
+            before = state(daemon)
+            with contextlib.suppress(Refused):
+                client.request(apply=pb.ApplyRequest(yaml=config("128KiB", *events)))
+                raise AssertionError(f"{events} were not refused")
+            unchanged(daemon, before, f"what {events} left")
+        equal(daemon.stderr().count("the ring buffers now have"), 0, "changes of the rings")
+        equal(client.request(apply=pb.ApplyRequest(yaml=config("128KiB", good, probe))).reloaded.ring_size, 131072, "the size afterwards")
+        equal(daemon.stderr().count("the ring buffers now have"), 1, "changes of the rings")
 
 
 if __name__ == "__main__":

@@ -57,6 +57,11 @@ static int replacement_plan(Registration *running, const Registration *fresh, Re
         return 0;
 }
 
+/* A plan tries what is new before it takes it. */
+static bool is_tried_already(const Configuration *s) {
+        return operations_is_trial(s->operations) && !s->operations->is_trying;
+}
+
 static int reload_keep(Configuration *s, Reload *w, Registration *running, const Registration *fresh, ReloadKind kind,
                        Explanation *e) {
         Replacement *r = &w->replacements[w->n_replacements];
@@ -67,8 +72,8 @@ static int reload_keep(Configuration *s, Reload *w, Registration *running, const
         running->is_planned = true;
         w->kept[w->n_kept++] = running;
         if (kind == RELOAD_CHANGE)
-                error = operations_is_trial(s->operations) ? replacement_plan(running, fresh, r)
-                                               : replacement_prepare(s->changes, running, &fresh->event->spec, r, e);
+                error = is_tried_already(s) ? replacement_plan(running, fresh, r)
+                                            : replacement_prepare(s->changes, running, &fresh->event->spec, r, e);
         w->n_replacements += error == 0 && kind == RELOAD_CHANGE;
         return error;
 }
@@ -81,7 +86,7 @@ static int reload_add(Configuration *s, Reload *w, Registration *g, Explanation 
         if (w->n_added == MAX_EVENTS)
                 r = refuse(e, REFUSED_EXHAUSTED, "too-many-events", "there are more than %d events, the limit of a "
                         "daemon", MAX_EVENTS);
-        else if (!operations_is_trial(s->operations))
+        else if (!is_tried_already(s))
                 r = events_open_list(s->events, &g, e);
         if (r != 0 || !g) { /* refused, or left out */
                 registration_free(s->events, g);

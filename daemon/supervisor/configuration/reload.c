@@ -100,11 +100,28 @@ static int change_events(Configuration *s, Config *c, bool may_wait, Perfd__V1__
         return r;
 }
 
-/* The rings first: what of the events is refused then leaves the rings as they were, too. */
+/* What the events are refused for, before anything of them is there. */
+static int try_events(Configuration *s, const Config *c, bool may_wait, Explanation *e) {
+        Reload w = { .end = &w.added, .pending_end = &w.pending, .may_wait = may_wait };
+        int r;
+
+        operations_set_trying(s->operations, true);
+        r = reload_prepare(s, c, &w, e);
+        reload_deinit(s, &w);
+        operations_set_trying(s->operations, false);
+        return r;
+}
+
+/*
+ * The rings first: new events are opened into them. But what of the events is refused is found before that, because rings are
+ * taken back only by another change of all events; that remains for what only opening all of them shows.
+ */
 static int configuration_change_config(Configuration *s, Config *c, bool may_wait, Perfd__V1__ReloadReply *ret, Explanation *e) {
         size_t before = s->settings->config->ring_size, after = c->ring_size;
-        int r = after != before ? changes_resize_rings(s->changes, after, e) : 0;
+        int r = after != before ? try_events(s, c, may_wait, e) : 0;
 
+        if (r == 0 && after != before)
+                r = changes_resize_rings(s->changes, after, e);
         if (r != 0)
                 return r;
         r = change_events(s, c, may_wait, ret, e);

@@ -200,7 +200,13 @@ bool operations_uid(const Operations *o, uint64_t *ret) {
 }
 
 bool operations_is_trial(const Operations *o) {
-        return o->running && o->running->is_trial;
+        return o->is_trying || (o->running && o->running->is_trial);
+}
+
+void operations_set_trying(Operations *o, bool on) {
+        o->is_trying = on;
+        o->n_planned = 0;
+        notes_forget(&o->notes);
 }
 
 int operations_client(const Operations *o, Credentials *own, const Credentials **ret, Explanation *e) {

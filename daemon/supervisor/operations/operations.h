@@ -64,6 +64,7 @@ typedef struct Operations {
         bool has_looked;     /* the request that ran last only looked: changes have the next turn */
         bool is_final;       /* what runs has begun something that cannot be undone */
         bool is_pinned;      /* the trial that runs is not to be suspended */
+        bool is_trying;      /* what runs is a change, and looks whether it will be refused: nothing stays open */
         nsec_t served_at;    /* CLOCK_MONOTONIC: when others last were, or what runs began */
         nsec_t resumed;      /* when what runs began, or went on behind another one */
         nsec_t worked;       /* of the trial that runs, until then */
@@ -95,8 +96,10 @@ bool operations_has_turn(const Operations *o, const Connection *c);
 void operations_drop(Operations *o, uint64_t connection_id);
 /* Whose request runs. False: none does. */
 bool operations_uid(const Operations *o, uint64_t *ret);
-/* What runs changes nothing, whoever asks for it: a plan, or whether a configuration is valid. */
+/* What runs changes nothing, whoever asks for it: a plan, or whether a configuration is valid; or a change that is tried first. */
 bool operations_is_trial(const Operations *o);
+/* From here on, or no longer: the change that runs only tries what it opens. It is not suspended for that. Its notes are forgotten. */
+void operations_set_trying(Operations *o, bool on);
 /*
  * TargetRef what runs is for, if that is a client that may not see all that perfd can: one of the stream socket, but root. NULL: all
  * others. Refused as connection_credentials().
