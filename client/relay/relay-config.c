@@ -1,6 +1,7 @@
 /*
  * A relay.yaml with an error is read to its end all the same, and the files that it names are looked at too, so that one run says
- * everything. What a predicate means is perfd's to say: it refuses the first request of a client whose `where` it cannot parse.
+ * everything. Predicates are parsed by perfd's parser, because perfd could only say that one is wrong to the first client that comes;
+ * what they mean, and whether events have their fields, remains perfd's to say.
  */
 #include "client/relay/relay-config.h"
 
@@ -15,6 +16,7 @@
 #include "config/value.h"
 #include "daemon/base/array.h"
 #include "daemon/base/glob.h"
+#include "daemon/route/match.h"
 
 static bool key_is_of_rule(const Key *k) {
         return strncmp(k->pattern, "clients[].", strlen("clients[].")) == 0;
@@ -79,6 +81,16 @@ static void control_check(Build *b, const RelayRule *rule, const Node *item) {
                 }
 }
 
+static int where_check(Build *b, const RelayRule *rule, const Node *where) {
+        _cleanup_(filter_freep) Filter *filter = NULL;
+        Explanation e = EXPLANATION_NULL;
+        int r = filter_parse(rule->where, &filter, &e) ?: filter_check_names(filter, &e);
+
+        if (r > 0)
+                config_diagnostics_add(b->diagnostics, node_place(where, e.position), "where: %s", e.text);
+        return r < 0 ? r : 0;
+}
+
 static int rule_check(Build *b, RelayRule *rule, const Node *item) {
         const Node *name = node_find(item, "name");
         Explanation e = EXPLANATION_NULL;
@@ -89,9 +101,11 @@ static int rule_check(Build *b, RelayRule *rule, const Node *item) {
                                        rule->events.n, CONFIG_GRANTS_MAX);
         if (rule->control)
                 control_check(b, rule, item);
-        else if (rule->where && rule->events.n == 0)
+        else if (rule->where)
+                r = where_check(b, rule, node_find(item, "where"));
+        if (!rule->control && rule->where && rule->events.n == 0)
                 config_diagnostics_add(b->diagnostics, map_place(item, "where"), "where: it has no effect without 'events'");
-        if (rule->name)
+        if (r == 0 && rule->name)
                 r = glob_compile(rule->name, &rule->glob, &e);
         if (r > 0)
                 config_diagnostics_add(b->diagnostics, node_place(name, e.position), "name: %s", e.text);

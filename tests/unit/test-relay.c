@@ -90,6 +90,18 @@ static void test_errors(void **state) {
               "3:29: where: it has no effect without 'events'\n4:1: key 'clients' occurs twice, first in line 3\n");
 }
 
+/* A predicate is perfd's language: an error stands in it, with all others of the file. */
+static void test_predicates(void **state) {
+        parse("version: 1\n" FILES "clients:\n  - { name: a, events: [b], where: 'pid = 1' }\n  - name: c\n    events: [b]\n    where: pid == 0x\n"
+              "  - { nam: d, events: [b], where: sample.nosuch == 1 }\n",
+              "4:41: where: found a single '=': write == to compare\n"
+              "7:19: where: 0x must be followed by hexadecimal digits\n"
+              "8:5: key 'name' is missing, expected a name of certificates or a glob\n"
+              "8:7: unknown key 'nam'; did you mean 'name'?\n"
+              "8:35: where: no sample has 'sample.nosuch'. It has, behind 'sample.': pid, tid, cpu, time, ip, addr, period, comm, event, uid, exe, "
+              "cgroup, container, unit\n");
+}
+
 static void test_endpoints(void **state) {
         char text[ENDPOINT_TEXT_SIZE];
         Endpoint a, b;
@@ -189,7 +201,7 @@ static void test_lines(void **state) {
 
 int main(void) {
         static const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_values), cmocka_unit_test(test_errors), cmocka_unit_test(test_endpoints),
+                cmocka_unit_test(test_values), cmocka_unit_test(test_errors), cmocka_unit_test(test_predicates), cmocka_unit_test(test_endpoints),
                 cmocka_unit_test(test_frames), cmocka_unit_test(test_rate),   cmocka_unit_test(test_lines),
         };
 
