@@ -9,6 +9,7 @@
 
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/socket-advice.h"
+#include "client/perfctl/waiting.h"
 
 static const char control_socket[] = "/run/perfd/control.sock";
 static const char stream_socket[] = "/run/perfd/stream.sock";
@@ -21,12 +22,16 @@ static void renew(Perfctl *p) {
         p->client = must_have(perfd_client_new("perfctl " PERFD_VERSION));
 }
 
-static int try(Perfctl *p, const char *path) {
+static int try(Perfctl *p, const char *path, bool is_quiet) {
         int r;
 
         renew(p);
         perfd_client_set_timeout(p->client, GREETING_MS);
+        if (!is_quiet)
+                waiting_begin(p, path);
         r = perfd_client_connect(p->client, path);
+        if (!is_quiet)
+                waiting_end();
         perfd_client_set_timeout(p->client, -1);
         p->path = path;
         return r;
@@ -108,18 +113,18 @@ static int connect_host(Perfctl *p) {
 }
 
 /* ret_control: why the control socket cannot be used, of two; malloc, or NULL. */
-static int connect_any(Perfctl *p, char **ret_control) {
+static int connect_any(Perfctl *p, bool is_quiet, char **ret_control) {
         const char *path = p->socket ? p->socket : getenv("PERFD_SOCKET");
         int r;
 
         *ret_control = NULL;
         if (path && *path)
-                return try(p, path);
-        r = try(p, control_socket);
+                return try(p, path, is_quiet);
+        r = try(p, control_socket, is_quiet);
         if (r != PERFD_E_UNREACHABLE)
                 return r;
         *ret_control = must_have(strdup(perfd_client_error(p->client)->message));
-        return try(p, stream_socket);
+        return try(p, stream_socket, is_quiet);
 }
 
 int perfctl_connect_quietly(Perfctl *p) {
@@ -128,7 +133,7 @@ int perfctl_connect_quietly(Perfctl *p) {
 
         if (p->host)
                 return PERFCTL_UNREACHABLE;
-        r = connect_any(p, &control);
+        r = connect_any(p, true, &control);
         free(control);
         return r == 0 ? 0 : PERFCTL_UNREACHABLE;
 }
@@ -151,7 +156,7 @@ int perfctl_connect(Perfctl *p) {
 
         if (p->host)
                 return connect_host(p);
-        r = connect_any(p, &control);
+        r = connect_any(p, false, &control);
         if (r == PERFD_E_UNREACHABLE && control)
                 r = fail_both(p, control);
         else if (r == PERFD_E_TIMEOUT)

@@ -158,6 +158,24 @@ static void test_caret(void **state) {
         assert_ran(&r, PERFCTL_FAILED, "", "perfctl: add: the kernel refuses \\x1b[1m\n  \xc3\xa9 = x\n    ^\n");
 }
 
+/* A socket of systemd's is there before perfd is: after a second it is said what is waited for, and once. */
+static void test_waiting(void **state) {
+        char expected[512];
+        struct pollfd p = { .events = POLLIN };
+        Ran r;
+
+        (void)snprintf(expected, sizeof(expected), "perfctl: list: waiting for perfd on %s, which is being started, cannot start, or is busy: "
+                       "`systemctl status perfd` and `journalctl -u perfd` say what it does\nperfctl: list: no\n", address.sun_path);
+        run_start(&r, WORDS("list"));
+        p.fd = r.err;
+        assert_int_equal(poll(&p, 1, 10000), 1);
+        run_greet(&r);
+        play_request_free(play_request(r.daemon));
+        play_no(&r, 2, PERFD__V1__STATUS__STATUS_DENIED, "no", "no");
+        run_end(&r);
+        assert_ran(&r, PERFCTL_FAILED, "", expected);
+}
+
 static void test_list(void **state) {
         Perfd__V1__Response yes = PERFD__V1__RESPONSE__INIT;
         Perfd__V1__ListReply list = PERFD__V1__LIST_REPLY__INIT;
@@ -447,7 +465,7 @@ static void test_text(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_usage),         cmocka_unit_test(test_unreachable),
-                cmocka_unit_test(test_caret),         cmocka_unit_test(test_list),
+                cmocka_unit_test(test_caret),         cmocka_unit_test(test_list),          cmocka_unit_test(test_waiting),
                 cmocka_unit_test(test_validate),      cmocka_unit_test(test_no_file),      cmocka_unit_test(test_complete),
                 cmocka_unit_test(test_quantities),    cmocka_unit_test(test_utf8),
                 cmocka_unit_test(test_json_text),     cmocka_unit_test(test_text),
