@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "client/perfctl/event-words.h"
+#include "client/perfctl/function-globs.h"
 #include "client/perfctl/number.h"
 #include "client/perfctl/quantity.h"
 #include "client/perfctl/stat.h"
@@ -203,6 +204,8 @@ static int find_events(const Perfctl *p, StatOptions *o) {
                         r = find_event(p, some.names[k], &words);
                 event_words_deinit(&some);
         }
+        if (r == 0)
+                r = function_globs_expand(p, &words);
         if (r == 0) {
                 stat_events_free((char **)(uintptr_t)o->asked.events, o->asked.n_events);
                 o->asked.events = (const char *const *)words.names;

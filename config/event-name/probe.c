@@ -41,7 +41,7 @@ bool event_claims_external(const char *text) {
 static int check_no_pattern(const char *text, size_t from, size_t to, const char *instead, Explanation *e) {
         for (size_t i = from; i < to; i++)
                 if (strchr("*?[", text[i]))
-                        return event_refuse_at(e, text, i, "patterns are for tracepoints only: %s", instead);
+                        return event_refuse_at(e, text, i, "patterns are for tracepoints and uprobes only: %s", instead);
         return 0;
 }
 

@@ -469,7 +469,7 @@ def test_refusals():
     cases += [
         ("unknown-symbol", "NOT_FOUND", "fire_cal.*fire_call", None, probe("fire_cal")),
         ("unknown-symbol", "NOT_FOUND", "nope", None, probe("nope|neither")),
-        ("unknown-symbol", "NOT_FOUND", "patterns are for tracepoints only.*perfctl available", None, probe("fire_c*")),
+        ("unknown-symbol", "NOT_FOUND", "a pattern stands alone", None, probe("fire_c*+4")),
         ("unknown-probe", "NOT_FOUND", "fire:hit'", None, probe("fire:hitt", "usdt")),
         ("no-file", "NOT_FOUND", "/nosuch/file", None, {"event": "uprobe:/nosuch/file:main"}),
         ("bad-event", "INVALID", "probe", None, {"event": "page-faults", "args": "a=%di"}),

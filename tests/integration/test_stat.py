@@ -410,6 +410,9 @@ def test_events_in_each_form():
         rows = run(daemon, "stat", "--json", "page-faults,sched_process_exec", "--", "true")
         equal([row["event"] for row in rows], ["page-faults", "sched:sched_process_exec"], "a list with a tracepoint")
         check("there is no event between its commas" in stat(daemon, "cs,,faults", "--", "true", status=2)[1], "an empty event")
+        rows = run(daemon, "stat", "--json", "-e", "page-faults,uprobe:libc:getp[pi]*d", "--", "true")
+        equal([row["event"].split(":")[-1] for row in rows], ["page-faults", "getpid", "getppid"], "functions of a pattern")
+        check("no function that matches 'nosuch*'" in stat(daemon, "uprobe:libc:nosuch*", "--", "true", status=1)[1], "a pattern of nothing")
         _, err = stat(daemon, "sched_process_nosuch", "--", "true", status=1)
         check("sched_process_nosuch" in err, err)
 

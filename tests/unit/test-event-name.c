@@ -409,12 +409,12 @@ static void test_refusals(void **state) {
                   ": the version of a symbol follows a single @, such as memcpy@GLIBC_2.14" },
                 { "usdt:/lib/x:libc", BAD, 17, ": expected usdt:PATH:PROVIDER:NAME" },
                 { "usdt:/lib/x::setjmp", BAD, 13, ": the provider is missing here" },
-                { "usdt:/lib/x:libc:set*", BAD, 21, ": patterns are for tracepoints only: name one probe of those that "
+                { "usdt:/lib/x:libc:set*", BAD, 21, ": patterns are for tracepoints and uprobes only: name one probe of those that "
                   "perfctl available lists for this" },
-                { "usdt:/lib/x:l?bc:set", BAD, 14, ": patterns are for tracepoints only: name one probe of those that "
+                { "usdt:/lib/x:l?bc:set", BAD, 14, ": patterns are for tracepoints and uprobes only: name one probe of those that "
                   "perfctl available lists for this" },
                 { "usdt:/lib/x:libc:set%", BAD, 21, ": this character is not part of the probe's name" },
-                { "kprobe:vfs_*", BAD, 12, ": patterns are for tracepoints only: name one function" },
+                { "kprobe:vfs_*", BAD, 12, ": patterns are for tracepoints and uprobes only: name one function" },
                 { "external", BAD, 9, ": the external event's name is missing here" },
                 { "external:a:b", BAD, 11, ": this character is not part of the external event's name" },
         };

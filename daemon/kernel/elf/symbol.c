@@ -244,8 +244,8 @@ static int refuse_unknown(const ElfFile *f, const char *symbol, const Wanted *w,
                 return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s only calls %s: probe it in one of the libraries that "
                         "the file is linked with", QUOTE(f->path), QUOTE(symbol));
         if (strpbrk(symbol, "*?[")) /* else a name that some language may have */
-                return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s has no function %s: patterns are for tracepoints only, name "
-                        "one function of those that perfctl available lists for this", QUOTE(f->path), QUOTE(symbol));
+                return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s has no function %s: a pattern stands alone, without other "
+                        "symbols and without an offset", QUOTE(f->path), QUOTE(symbol));
         r = find_nearest(f, symbol, name, &nearest, e);
         if (r != 0)
                 return r;

@@ -12,6 +12,7 @@
 #include "daemon/kernel/probe/place.h"
 #include "daemon/kernel/tracefs/tracing.h"
 #include "daemon/supervisor/events/configured.h"
+#include "daemon/supervisor/resolve/functions.h"
 
 #define TRACEFS "/sys/kernel/tracing"
 
@@ -60,6 +61,15 @@ static int check_pmu(const EventName *name, Explanation *e) {
         return r;
 }
 
+static int check_functions(const EventName *name, const char *text, Explanation *e) {
+        char **events = NULL;
+        size_t n = 0;
+        int r = functions_match(name, text, NULL, &events, &n, e);
+
+        functions_free(events, n);
+        return r;
+}
+
 static int check_probe(const EventName *name, KernelSymbolIndex *index, Explanation *e) {
         ProbePlaces places = PROBE_PLACES_NULL;
         int r = probe_places_find(name, index, NULL, &places, e);
@@ -86,8 +96,9 @@ static int check_name(Seen *seen, const ConfigEvent *event, const EventName *nam
                 return event->fallback == CONFIG_FALLBACK_NONE ? check_core(name, text, e) : 0;
         case EVENT_NAME_PMU:
                 return check_pmu(name, e);
-        case EVENT_NAME_KPROBE:
         case EVENT_NAME_UPROBE:
+                return functions_is_glob(name) ? check_functions(name, text, e) : check_probe(name, &seen->symbols, e);
+        case EVENT_NAME_KPROBE:
         case EVENT_NAME_USDT:
                 return check_probe(name, &seen->symbols, e);
         default: /* every kernel has it */

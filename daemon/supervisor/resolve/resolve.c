@@ -9,6 +9,7 @@
 #include "daemon/supervisor/events/registered.h"
 #include "daemon/supervisor/events/sigtrap.h"
 #include "daemon/supervisor/resolve/external.h"
+#include "daemon/supervisor/resolve/functions.h"
 #include "daemon/supervisor/resolve/sources.h"
 
 #include <string.h>
@@ -185,15 +186,31 @@ static int resolve_match(Resolver *s, const EventSpec *spec, const char *event, 
         return r == 0 ? resolve_name(s, &own, &name, ret, e) : r;
 }
 
+static int find_functions(Resolver *s, const EventSpec *spec, const EventName *name, char ***ret, size_t *ret_n, Explanation *e) {
+        _cleanup_(credentials_deinit) Credentials own = CREDENTIALS_NULL;
+        const Credentials *client;
+        int r = operations_client(s->operations, &own, &client, e);
+
+        return r == 0 ? functions_match(name, spec->event, client, ret, ret_n, e) : r;
+}
+
 static int resolve_glob(Resolver *s, EventSpec *spec, const EventName *name, Registration **ret, Explanation *e) {
         Registration *list = NULL, **end = &list;
+        const bool is_of_file = functions_is_glob(name);
         char **names = NULL;
         size_t n = 0;
         int r;
 
-        if (strcmp(spec->name, spec->event) != 0)
-                return refuse_name(spec, e);
-        r = tracing_match(&s->host->tracing, name->group, name->name, &names, &n, e);
+        if (is_of_file)
+                r = find_functions(s, spec, name, &names, &n, e);
+        else
+                r = tracing_match(&s->host->tracing, name->group, name->name, &names, &n, e);
+        if (r == 0 && is_of_file && strcmp(names[0], spec->event) == 0) { /* the function is called so */
+                functions_free(names, n);
+                return resolve_name(s, spec, name, ret, e);
+        }
+        if (r == 0 && strcmp(spec->name, spec->event) != 0)
+                r = refuse_name(spec, e);
         for (size_t i = 0; i < n && r == 0; i++) {
                 Explanation why = EXPLANATION_NULL;
 
@@ -206,15 +223,15 @@ static int resolve_glob(Resolver *s, EventSpec *spec, const EventName *name, Reg
                         *e = why;
                 if (r != 0)
                         break;
-                (*end)->of_glob = true;
-                (*end)->like_first = end != &list;
+                (*end)->of_glob = !is_of_file;
+                (*end)->like_first = end != &list && !is_of_file;
                 end = &(*end)->next;
         }
         if (r != 0)
                 registrations_free(s->events, list);
         else
                 *ret = list;
-        tracing_names_free(names);
+        functions_free(names, n); /* names of tracepoints too */
         return r;
 }
 
@@ -281,7 +298,7 @@ int resolver_resolve(Resolver *s, EventSpec *spec, Registration **ret_list, Expl
                 return r;
         if (!spec->name && !(spec->name = strdup(spec->event)))
                 return error_origin(-ENOMEM);
-        is_glob = !names.is_group && event_name_is_glob(&names.members[0]);
+        is_glob = !names.is_group && (event_name_is_glob(&names.members[0]) || functions_is_glob(&names.members[0]));
         r = is_glob || strcmp(spec->name, spec->event) == 0 ? 0 : name_check("the event's name", spec->name, e);
         if (r == 0)
                 r = check_spec(spec, &names, e);
