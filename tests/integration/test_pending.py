@@ -274,6 +274,9 @@ def test_names():
         check(line.startswith(f"a.yaml:{number}:7: note: ") and words in line, f"no {words!r} of line {number} in {line!r}")
     strict = said("strict: true\n" + config, "--names", status=1)
     equal([line.split(": ", 1)[1] for line in strict], [line.split(": note: ", 1)[1] for line in lines], "of a strict configuration")
+    hidden = said(f"groups: {{ a: {{ events: ['uprobe:{program}:main'] }} }}\n", "--names")
+    check(hidden[0].startswith("a.yaml:1:25: note: ") and "is found by root, and not by the installed service, which does not see /tmp" in hidden[0],
+          f"what root alone sees: {hidden}")
     for line in said(config, "--names", user=NOBODY):
         check(re.match(r"a\.yaml:\d+:7: note: ", line), f"as somebody else: {line!r}")
     check("not an address of code" in said("groups: { a: { events: ['uprobe:/bin/true:0x7fffffff0000'] } }\n", "--names", status=1)[0], "a mistake")

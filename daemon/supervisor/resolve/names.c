@@ -4,9 +4,13 @@
  */
 #include "daemon/supervisor/resolve/names.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "config/event-name/event-name.h"
+#include "config/text/words.h"
+#include "daemon/base/array.h"
 #include "daemon/kernel/symbol/kernel-symbols.h"
 #include "daemon/kernel/pmu/pmu.h"
 #include "daemon/kernel/probe/place.h"
@@ -106,6 +110,30 @@ static int check_name(Seen *seen, const ConfigEvent *event, const EventName *nam
         }
 }
 
+/*
+ * Root sees what the installed service does not: ProtectHome= and PrivateTmp= of its unit, which a drop-in may change and which are
+ * not asked for here. NULL: the service sees it too.
+ */
+static const char *hidden_folder(const EventName *name) {
+        static const char *const folders[] = { "/home/", "/root/", "/run/user/", "/tmp/", "/var/tmp/" };
+
+        for (size_t i = 0; name->path && geteuid() == 0 && i < ARRAY_SIZE(folders); i++)
+                if (strncmp(name->path, folders[i], strlen(folders[i])) == 0)
+                        return folders[i];
+        return NULL;
+}
+
+static void note_hidden(const ConfigEvent *event, const EventName *name, ConfigDiagnostics *m) {
+        const char *folder = hidden_folder(name);
+        char text[512];
+
+        if (!folder)
+                return;
+        (void)snprintf(text, sizeof(text), "%s is found by root, and not by the installed service, which does not see %.*s unless a drop-in "
+                       "of perfd.service lets it: perfd(8), The service", QUOTE(name->path), (int)strlen(folder) - 1, folder);
+        config_diagnostics_add_pending(m, event->at, "no-file", text);
+}
+
 static int check_event(const Config *c, const ConfigEvent *event, Seen *seen, ConfigDiagnostics *m) {
         EventNames names = EVENT_NAMES_NULL;
         int r = event_names_parse(event->event, &names, NULL); /* as config/ has done */
@@ -118,6 +146,8 @@ static int check_event(const Config *c, const ConfigEvent *event, Seen *seen, Co
                         r = found;
                 else if (found > 0)
                         config_event_refuse(c, event, found, &e, m);
+                else
+                        note_hidden(event, &names.members[i], m);
         }
         event_names_deinit(&names);
         return r;
