@@ -52,6 +52,8 @@ void doctor_report_deinit(DoctorReport *r);
 
 /* The same trials for who lists what a machine offers: a watched address, the two kinds of probes. */
 bool doctor_has_breakpoints(void);
+/* They can be opened, and never count, as in some virtual machines. */
+bool doctor_breakpoints_never_count(void);
 bool doctor_has_kprobes(const char *tracing);
 bool doctor_has_uprobes(const char *tracing);
 /* tracefs without a place, which perfd may mount before it gives up privileges: an fd, or -errno. */

@@ -230,6 +230,12 @@ bool doctor_has_breakpoints(void) {
         return try_breakpoint(&fires) == 0;
 }
 
+bool doctor_breakpoints_never_count(void) {
+        bool fires;
+
+        return try_breakpoint(&fires) == 0 && !fires;
+}
+
 static void examine_breakpoints(Doctor *d) {
         bool fires;
         int r = try_breakpoint(&fires);

@@ -6,6 +6,7 @@
 
 #include "config/parse/load.h"
 #include "daemon/base/log.h"
+#include "daemon/kernel/doctor/doctor.h"
 #include "daemon/supervisor/changes/changes.h"
 #include "daemon/supervisor/configuration/configuration.h"
 #include "daemon/supervisor/events/own.h"
@@ -39,6 +40,9 @@ static char *note_of(const Registration *g, const char *name, bool has_interval)
         if (g->probe && probe_is_unchecked(g->probe))
                 n = asprintf(&note, "%.200s: perfd cannot check that an instruction begins there; in the middle of one, the probe "
                              "breaks the programs that it is in", name);
+        else if (g->plan.n_attrs > 0 && g->plan.attrs[0].type == PERF_TYPE_BREAKPOINT && doctor_breakpoints_never_count())
+                n = asprintf(&note, "%.200s: breakpoints open on this machine and never count, which `perfctl doctor` shows too: there will "
+                             "be no samples", name);
         else if (!g->can_sample && !has_interval && !g->event->external)
                 n = asprintf(&note, "%.200s: its PMU can only count, not sample: it is counted once a second", name);
         else
