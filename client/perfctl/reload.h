@@ -5,7 +5,10 @@
 
 /* One line: how many events were added, removed, changed and kept. */
 void reload_print(Perfctl *p, const perfd_result *result);
-/* What the daemon has refused, as an exit status; of an event that may come, there is another way than to wait: --allow-pending. */
-int reload_fail(const Perfctl *p, const char *allow_pending);
+/*
+ * What the daemon has refused of these files, as an exit status, and what else is wrong with them; of an event that may come, there is
+ * another way than to wait: --allow-pending.
+ */
+int reload_fail(const Perfctl *p, const perfd_config_text *texts, size_t n, const char *allow_pending);
 /* verb-plan.c: also what `apply` does on all of several hosts before it changes one. */
 int plan_run(Perfctl *p);

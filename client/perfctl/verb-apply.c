@@ -14,13 +14,13 @@ static int apply_files(Perfctl *p, const ConfigFiles *files) {
         config_files_tell_skipped(p, files);
         texts = config_files_texts(files);
         r = perfd_apply_all(p->client, texts, files->n, perfctl_get(p, "allow-pending") != NULL, &result);
+        if (r == 0)
+                reload_print(p, result);
+        else
+                r = reload_fail(p, texts, files->n,
+                                "nothing is changed; with --allow-pending all else is, and this event is opened when it can be");
         free(texts);
-        if (r != 0)
-                return reload_fail(
-                        p,
-                        "nothing is changed; with --allow-pending all else is, and this event is opened when it can be");
-        reload_print(p, result);
-        return PERFCTL_OK;
+        return r;
 }
 
 static int apply_run(Perfctl *p) {

@@ -131,13 +131,11 @@ static int plan_files(Perfctl *p, const ConfigFiles *files) {
         config_files_tell_skipped(p, files);
         texts = config_files_texts(files);
         r = perfd_plan_all(p->client, texts, files->n, perfctl_get(p, "allow-pending") != NULL, &result);
+        r = r == 0 ? print_plan(p, result)
+                   : reload_fail(p, texts, files->n, "`apply` would change nothing; with --allow-pending, in both, all else is changed, "
+                                 "and this event is opened when it can be");
         free(texts);
-        if (r != 0)
-                return reload_fail(
-                        p,
-                        "`apply` would change nothing; with --allow-pending, in both, all else is changed, and this event is "
-                        "opened when it can be");
-        return print_plan(p, result);
+        return r;
 }
 
 static int plan_reload(Perfctl *p) {

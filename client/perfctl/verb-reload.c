@@ -1,4 +1,6 @@
 /* The daemon reads its configuration again; the whole of it comes to hold, or nothing does. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "client/perfctl/json.h"
@@ -88,14 +90,52 @@ static bool is_forbidden(const char *reason) {
         return strcmp(reason, "read-only") == 0 || strcmp(reason, "not-granted") == 0;
 }
 
-int reload_fail(const Perfctl *p, const char *allow_pending) {
+#define OTHERS_MAX 20
+
+static void print_place(const perfd_diagnostic_row *row, char *to, size_t size) {
+        if (row->line > 0)
+                (void)snprintf(to, size, "%s:%u:%u", row->path, row->line, row->column);
+        else
+                (void)snprintf(to, size, "%s", row->path);
+}
+
+/* The daemon has refused the whole for what it found first, and said that. */
+static void tell_others(const Perfctl *p, const char *said, const perfd_config_text *texts, size_t n) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
+        const perfd_diagnostic_row *row;
+        size_t n_told = 0, n_more = 0;
+
+        if (perfd_validate_all(p->client, texts, n, &result) != 0)
+                return; /* why the change was refused is said, and that is the failure */
+        for (size_t kind = 0; kind < 2; kind++)
+                for (size_t i = 0; (row = kind == 0 ? perfd_result_error(result, i) : perfd_result_warning(result, i)); i++) {
+                        char place[512];
+
+                        if (strstr(said, row->text) || (kind == 1 && (!*row->reason || perfctl_get(p, "allow-pending"))))
+                                continue;
+                        print_place(row, place, sizeof(place));
+                        if (n_told++ < OTHERS_MAX)
+                                (void)perfctl_fail(p, PERFCTL_FAILED, "also %s: %s", place, row->text);
+                        else
+                                n_more++;
+                }
+        if (n_more > 0)
+                (void)perfctl_fail(p, PERFCTL_FAILED, "and %zu more: `perfctl validate` lists all", n_more);
+}
+
+int reload_fail(const Perfctl *p, const perfd_config_text *texts, size_t n, const char *allow_pending) {
         perfd_refusal why = perfd_client_error(p->client)->refusal;
         bool may_come = why == PERFD_REFUSED_NOT_FOUND || why == PERFD_REFUSED_DENIED || why == PERFD_REFUSED_EXHAUSTED ||
                         why == PERFD_REFUSED_UNSUPPORTED;
+        bool is_asked = !is_forbidden(perfd_client_error(p->client)->reason);
+        char *said = must_have(strdup(perfd_client_error(p->client)->message)); /* the next request has another */
         int r = perfctl_fail_client(p, NULL);
 
-        if (may_come && !is_forbidden(perfd_client_error(p->client)->reason) && !perfctl_get(p, "allow-pending"))
+        if (is_asked)
+                tell_others(p, said, texts, n);
+        if (may_come && is_asked && !perfctl_get(p, "allow-pending"))
                 (void)perfctl_fail(p, r, "%s", allow_pending);
+        free(said);
         return r;
 }
 

@@ -4,6 +4,7 @@ import contextlib
 import json
 import multiprocessing
 import os
+import re
 import select
 import shutil
 import signal
@@ -302,6 +303,27 @@ def test_refused_beside_other_rings():
         equal(daemon.stderr().count("the ring buffers now have"), 0, "changes of the rings")
         equal(client.request(apply=pb.ApplyRequest(yaml=config("128KiB", good, probe))).reloaded.ring_size, 131072, "the size afterwards")
         equal(daemon.stderr().count("the ring buffers now have"), 1, "changes of the rings")
+
+
+def test_all_that_is_wrong():
+    """plan and apply say everything that would refuse them, as validate does, and not only what was found first."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f, Daemon("version: 1\n") as daemon:
+        events = ["sched:nosuch1", "sched:nosuch2", "{ event: sched:sched_switch, filter: 'nofield == 1' }", "uprobe:/bin/nosuch:f"]
+        f.write("version: 1\ngroups:\n  g:\n    events:\n" + "".join(f"      - {event}\n" for event in events))
+        f.flush()
+        for verb in "plan", "apply":
+            for options, places in ([], ["5:9", "7:46", "6:9", "8:9"]), (["--allow-pending"], ["7:46"]):
+                said = perfctl(daemon, verb, f.name, *options, status=1).stderr.splitlines()
+                said = [line for line in said if f"{f.name}:" in line]
+                equal([line.split(f"{f.name}:")[1].split(": ")[0] for line in said], places, f"what {verb} {options} says: {said}")
+                check(all(": also " in line for line in said[1:]), said)
+        f.seek(0)
+        f.truncate()
+        f.write("version: 1\ngroups:\n  g:\n    events:\n" + "".join(f"      - nosuch{i}\n" for i in range(40)))
+        f.flush()
+        said = perfctl(daemon, "apply", f.name, status=1).stderr
+        more = int(re.search("and ([0-9]+) more: `perfctl validate` lists all", said)[1])
+        equal((said.count("also "), said.count(" is unknown") + more), (20, 40), f"of 40 errors: {said}")
 
 
 if __name__ == "__main__":
