@@ -406,6 +406,17 @@ static int subscribe_to_written(Perfctl *p, const EventSubscription *s) {
         return r == 0 ? subscribe_to_running(p, &words, list, s) : r;
 }
 
+/* Of an event that does not run, on a socket where it is not added: `perfctl add`, which the daemon names, is not for everybody. */
+static int fail_to_add(const Perfctl *p) {
+        bool is_absent = strcmp(perfd_client_error(p->client)->reason, "unknown-event") == 0;
+        int r = perfctl_fail_client(p, NULL);
+
+        if (is_absent && !perfctl_is_tls(p))
+                (void)perfctl_fail(p, r, "this user has the stream socket, which adds events only on one's own processes, as with --pid, and by "
+                                   "a rule that grants own-processes: `perfctl status` shows it, perfd.yaml(5), Access rules, describes it");
+        return r;
+}
+
 static int subscribe_by_names(Perfctl *p, const EventSubscription *s, perfd_client **ret_keeper) {
         __attribute__((cleanup(event_words_deinit))) EventWords others = EVENT_WORDS_NULL;
         __attribute__((cleanup(perfd_result_freep))) perfd_result *list = NULL;
@@ -425,8 +436,7 @@ static int subscribe_by_names(Perfctl *p, const EventSubscription *s, perfd_clie
                 r = subscribe_to_running(p, &others, list, s);
         if (r != UNKNOWN_EVENT)
                 return r;
-        return perfd_client_may_change(p->client) ? subscribe_to_added(p, &others, false, s, ret_keeper)
-                                                  : perfctl_fail_client(p, NULL);
+        return perfd_client_may_change(p->client) ? subscribe_to_added(p, &others, false, s, ret_keeper) : fail_to_add(p);
 }
 
 int subscribe_to_events(Perfctl *p, const EventSubscription *s, perfd_client **ret_keeper) {

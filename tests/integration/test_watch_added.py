@@ -211,7 +211,7 @@ def test_refusals():
     with Daemon() as daemon:
         no = subprocess.run([PERFCTL, "--socket", daemon.stream, "watch", CALLS], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                             timeout=perfd.PATIENCE, check=False)
-        check(no.returncode == 1 and "no running event matches" in no.stderr, no)
+        check(no.returncode == 1 and "no running event matches" in no.stderr and "a rule that grants own-processes" in no.stderr, no)
         no = subprocess.run([PERFCTL, "--socket", daemon.stream, "watch", CALLS, "--pid", "1"], stdin=subprocess.DEVNULL, capture_output=True,
                             text=True, timeout=perfd.PATIENCE, check=False)
         check(no.returncode == 1 and "use the control socket, or have perfd's administrator write a rule that grants own-processes" in no.stderr, no)
