@@ -29,7 +29,7 @@ uint64_t run_take_many(Reader *r, Ring *ring, const Run *s) {
 
         for (; e <= last_entry && to <= last && run_has(&l, at); at += l.length) {
                 const BatchEntry *first = e;
-                uintptr_t from = base;
+                uint32_t more = 0; /* BATCH_MORE: the sample has an item already */
                 bool has_all;
 
                 record_set_base(record, at, l.raw_size);
@@ -48,8 +48,8 @@ uint64_t run_take_many(Reader *r, Ring *ring, const Run *s) {
                         *e = i->entry;
                         e->time = record->time;
                         e->mask = mask;
-                        e->place = (uint32_t)((uintptr_t)item - from);
-                        from = base - BATCH_MORE;
+                        e->place = (uint32_t)((uintptr_t)item - base) + more;
+                        more = BATCH_MORE;
                         e->length = (uint32_t)(to - item);
                         e->tid = record->tid;
                         e++;
