@@ -33,9 +33,16 @@ bool event_name_has_fields(const EventName *n) {
         case EVENT_NAME_USDT:
         case EVENT_NAME_EXTERNAL:
                 return true;
-        default:
+        case EVENT_NAME_SOFTWARE:
+        case EVENT_NAME_HARDWARE:
+        case EVENT_NAME_CACHE:
+        case EVENT_NAME_RAW:
+        case EVENT_NAME_PMU:
+        case EVENT_NAME_BREAKPOINT:
+        case _EVENT_NAME_KIND_MAX:
                 return false;
         }
+        return false;
 }
 
 const char *event_name_kind(EventNameKind kind) {

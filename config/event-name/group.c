@@ -28,7 +28,14 @@ static int check_member(const char *text, size_t at, const EventName *n, const c
         case EVENT_NAME_EXTERNAL:
                 return event_refuse_at(e, text, at, "%s events cannot be members of a group of counters",
                                        event_name_kind(n->kind));
-        default:
+        case EVENT_NAME_TRACEPOINT:
+        case EVENT_NAME_SOFTWARE:
+        case EVENT_NAME_HARDWARE:
+        case EVENT_NAME_CACHE:
+        case EVENT_NAME_RAW:
+        case EVENT_NAME_PMU:
+        case EVENT_NAME_BREAKPOINT:
+        case _EVENT_NAME_KIND_MAX:
                 break;
         }
         if (event_name_is_glob(n))

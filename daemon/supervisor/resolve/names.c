@@ -105,9 +105,13 @@ static int check_name(Seen *seen, const ConfigEvent *event, const EventName *nam
         case EVENT_NAME_KPROBE:
         case EVENT_NAME_USDT:
                 return check_probe(name, &seen->symbols, e);
-        default: /* every kernel has it */
+        case EVENT_NAME_SOFTWARE: /* every kernel has it */
+        case EVENT_NAME_BREAKPOINT:
+        case EVENT_NAME_EXTERNAL:
+        case _EVENT_NAME_KIND_MAX:
                 return 0;
         }
+        return 0;
 }
 
 /*
