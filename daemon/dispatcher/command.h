@@ -15,7 +15,7 @@
  * pushed before they were posted.
  */
 typedef enum DispatcherCommandKind {
-        DISPATCHER_SUBSCRIBE, /* a new subscriber: held, so that it collects items, but nothing is sent yet */
+        DISPATCHER_SUBSCRIBE, /* a new subscriber: corked, so that it collects items, but nothing is sent yet */
         DISPATCHER_DESCRIBE,  /* bytes: fields of perfd.v1.Packet for the subscribers of `number` */
         DISPATCHER_LEARN,     /* scan: the tasks that exist */
         DISPATCHER_CUT,       /* the subscriber `id` (0: all) ends at `cut`, which is about to be taken */

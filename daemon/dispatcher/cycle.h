@@ -192,12 +192,12 @@ static inline bool channel_has_own_tick(const Dispatcher *d, const Channel *c) {
         return c->tick > atomic_load_explicit(&d->dispatching.tick, memory_order_relaxed) && d->n_closing == 0 && !d->is_closing_all;
 }
 /* Its subscribers are to be woken at the end of a cycle: those with wakeup_pending. */
-static inline void dispatcher_note_owing(Dispatcher *d, Channel *c) {
-        if (c->is_owing)
+static inline void dispatcher_wake_later(Dispatcher *d, Channel *c) {
+        if (c->is_to_wake)
                 return;
-        c->is_owing = true;
-        c->next_owing = d->owing;
-        d->owing = c;
+        c->is_to_wake = true;
+        c->next_to_wake = d->to_wake;
+        d->to_wake = c;
 }
 /* The ns until subscribers that wait have to be woken; UINT64_MAX: none waits. */
 nsec_t dispatcher_until_wakeup(const Dispatcher *d);

@@ -91,7 +91,7 @@ typedef struct Dispatcher {
         bool quit;
         bool is_closing_all; /* perfd exits, and no buffer is reused: streams that ended need not have been read */
         bool in_cycle;
-        Channel *owing; /* channels whose subscribers are to be woken at the end of the cycle, or of one at their next tick */
+        Channel *to_wake; /* channels whose subscribers are to be woken at the end of the cycle, or of one at their next tick */
         nsec_t next_wakeup; /* CLOCK_MONOTONIC: the earliest of these ticks; UINT64_MAX: none waits for one */
         SharedTick tick_told; /* what these subscribers are told of ticks in this cycle */
         /* ns: of longer ticks they are told nothing: a wakeup costs little then, and what comes between ticks would wait for one */

@@ -47,7 +47,7 @@ void dispatcher_set_behind(Dispatcher *d, uint32_t slot, bool is_behind) {
 }
 
 static bool is_before(const Dispatcher *d, const Subscriber *s) {
-        if (s->held || d->n_behind > 0)
+        if (s->is_corked || d->n_behind > 0)
                 return false; /* batches from before the cut may still arrive */
         for (size_t i = 0; i < d->merge.n && s->order == STREAM_BY_TIME; i++)
                 if (d->merge.batches[i]->cut < s->from)

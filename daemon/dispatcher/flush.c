@@ -68,9 +68,9 @@ int channel_flush(Dispatcher *d, Channel *c) {
 static void dispatcher_remove_channel(Dispatcher *d, Channel *c) {
         ChannelGroup *group = &d->groups[c->order][BATCH_GROUP(c->number)];
 
-        for (Channel **p = &d->owing; c->is_owing && *p; p = &(*p)->next_owing)
+        for (Channel **p = &d->to_wake; c->is_to_wake && *p; p = &(*p)->next_to_wake)
                 if (*p == c) {
-                        *p = c->next_owing;
+                        *p = c->next_to_wake;
                         break;
                 }
         if (c->before)

@@ -32,7 +32,7 @@ static ssize_t subscriber_send_some(const Subscriber *s) {
         return sendmsg(s->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static int subscriber_send_prelude(Subscriber *s) {
+static int subscriber_send_handshake(Subscriber *s) {
         while (s->handshake_sent < s->n_handshake) {
                 ssize_t n = subscriber_send_some(s);
 
@@ -76,7 +76,7 @@ static int subscriber_send_shared(Dispatcher *d, Subscriber *s) {
         if (!s->wakeup_pending)
                 return r;
         if (d->in_cycle && !shared_ring_is_half_full(s->ring)) {
-                dispatcher_note_owing(d, s->channel);
+                dispatcher_wake_later(d, s->channel);
                 return r;
         }
         rung = subscriber_ring(s);
@@ -88,7 +88,7 @@ static int subscriber_send_shared(Dispatcher *d, Subscriber *s) {
  * The shared memory of a stream that has ended is kept until the subscriber has read it: until it closes the connection, which it
  * does when it sees the end of it. So it is charged to its uid for as long as it is there.
  */
-static bool subscriber_linger(const Dispatcher *d, Subscriber *s) {
+static bool subscriber_begin_draining(const Dispatcher *d, Subscriber *s) {
         if (d->is_closing_all || !s->ring || !shared_ring_is_unread(s->ring))
                 return false;
         if (!s->is_draining)
@@ -107,15 +107,15 @@ static bool subscriber_may_wait(const Dispatcher *d, const Subscriber *s) {
 int subscriber_send(Dispatcher *d, Subscriber *s) {
         int r;
 
-        if (s->held)
+        if (s->is_corked)
                 return 0;
         if (subscriber_may_wait(d, s)) {
                 s->wakeup_pending = true;
-                dispatcher_note_owing(d, s->channel);
+                dispatcher_wake_later(d, s->channel);
                 return 0;
         }
         s->wakeup_pending &= s->ring != NULL;
-        r = subscriber_send_prelude(s);
+        r = subscriber_send_handshake(s);
         if (r == 0)
                 r = s->ring ? subscriber_send_shared(d, s) : outbox_send(&s->outbox, s->fd);
         if (r < 0)
@@ -128,7 +128,7 @@ int subscriber_send(Dispatcher *d, Subscriber *s) {
                 subscriber_drop(d, s, "the tail of its ring is invalid");
                 return 0;
         }
-        if (r == 0 && s->ended && !subscriber_linger(d, s)) {
+        if (r == 0 && s->ended && !subscriber_begin_draining(d, s)) {
                 subscriber_drop(d, s, NULL);
                 return 0;
         }

@@ -179,7 +179,7 @@ int dispatcher_subscribe(Dispatcher *d, Subscriber *s) {
         s->next = c->subscribers;
         c->subscribers = s;
         channel_choose_pool(c);
-        s->held = true;
+        s->is_corked = true;
         s->until = UINT64_MAX;
         s->began = s->from;
         d->n_edges += s->from > 0;
@@ -205,7 +205,7 @@ int dispatcher_begin(Dispatcher *d, uint64_t id) {
 
         if (!s)
                 return 0; /* the peer has disconnected already */
-        s->held = false;
+        s->is_corked = false;
         return subscriber_send(d, s);
 }
 

@@ -63,7 +63,7 @@ typedef struct Subscriber {
         uint64_t filtered; /* of these, those that its condition has rejected since */
         uint64_t late;
         uint64_t began;   /* the cut at which it began */
-        bool held;        /* nothing is sent yet */
+        bool is_corked;   /* nothing is sent yet */
         bool close_asked; /* main was asked for a closing ledger */
         uint64_t foreign; /* the part of Channel.pending that it does not get */
         uint64_t until;  /* the cut at which it ends: it gets nothing from behind it. UINT64_MAX: it has no end yet */
@@ -84,8 +84,8 @@ DEFINE_CLEANUP(Subscriber *, subscriber_free)
 struct Channel {
         Channel *next, *before;
         Channel *next_unflushed; /* in Dispatcher.unflushed */
-        Channel *next_owing;
-        bool is_unflushed, is_owing; /* it is in Dispatcher.unflushed, in Dispatcher.owing */
+        Channel *next_to_wake;
+        bool is_unflushed, is_to_wake; /* it is in Dispatcher.unflushed, in Dispatcher.to_wake */
         uint32_t number;
         StreamOrder order;
         nsec_t tick;     /* of its subscribers' wakeups; 0: they are woken whenever there is something */

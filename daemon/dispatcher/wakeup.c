@@ -27,20 +27,20 @@ static int channel_wake(Dispatcher *d, Channel *c) {
 }
 
 int dispatcher_end_cycle(Dispatcher *d) {
-        Channel *owing = TAKE_PTR(d->owing);
+        Channel *to_wake = TAKE_PTR(d->to_wake);
         int r = 0;
 
         d->in_cycle = false;
         d->next_wakeup = UINT64_MAX;
-        while (owing) {
-                Channel *c = owing;
+        while (to_wake) {
+                Channel *c = to_wake;
 
-                owing = c->next_owing;
-                c->is_owing = false;
+                to_wake = c->next_to_wake;
+                c->is_to_wake = false;
                 if (channel_may_wait(d, c)) {
                         const nsec_t then = c->woken_at - c->woken_at % c->tick + c->tick;
 
-                        dispatcher_note_owing(d, c);
+                        dispatcher_wake_later(d, c);
                         d->next_wakeup = then < d->next_wakeup ? then : d->next_wakeup;
                 } else if (r >= 0) {
                         r = channel_wake(d, c);

@@ -51,7 +51,7 @@ Packet *channel_new_buffered(const Dispatcher *d, const Channel *c) {
 int subscriber_send_ref(Dispatcher *d, Subscriber *s, const Packet *p) {
         int r;
 
-        if (!s->ring || s->held || s->ended)
+        if (!s->ring || s->is_corked || s->ended)
                 return 0;
         shared_ring_expect(s->ring, &d->tick_told);
         if (!outbox_send_ref(&s->outbox, s->ring, p))
@@ -79,7 +79,7 @@ Packet *channel_reserve(const Channel *c, size_t least) {
         uint8_t *room;
         size_t n;
 
-        if (!s || !s->ring || s->held || c->tasks)
+        if (!s || !s->ring || s->is_corked || c->tasks)
                 return NULL;
         room = outbox_reserve(&s->outbox, s->ring, least, &n);
         return room ? packet_new_reserved(room, n < PACKET_SIZE ? n : PACKET_SIZE) : NULL;

@@ -8,7 +8,7 @@
 static __attribute__((noinline)) uint64_t run_ask(const RunItem *i, const uint8_t *at, const Record *record) {
         uint64_t mask = 0;
 
-        for (const RunPredicate *q = i->questions, *end = i->questions_end; q < end; q++)
+        for (const RunPredicate *q = i->predicates, *end = i->predicates_end; q < end; q++)
                 if (match_range_holds(&q->first, at + q->first.at) && match_ask(q->program, record))
                         mask |= q->bit;
         return mask;

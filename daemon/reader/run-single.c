@@ -21,7 +21,7 @@ typedef struct RunCondition {
 } RunCondition;
 
 static void run_condition_init(RunCondition *c, const Run *s) {
-        const RunPredicate *q = s->items[0].questions;
+        const RunPredicate *q = s->items[0].predicates;
         const MatchProgram *program = q->program;
         MatchRange ranges[MATCH_RANGES];
         unsigned n = run_ranges_init(ranges, s, program);

@@ -85,7 +85,7 @@ unsigned run_ranges_init(MatchRange *ranges, const Run *s, const MatchProgram *p
         return n;
 }
 
-static void run_question_init(RunPredicate *q, const Run *s, const Route *route) {
+static void run_predicate_init(RunPredicate *q, const Run *s, const Route *route) {
         MatchRange ranges[MATCH_RANGES];
 
         q->first = run_ranges_init(ranges, s, route->program) > 0 ? ranges[0] : (MatchRange){ .span = UINT64_MAX };
@@ -103,14 +103,14 @@ static const Route *run_add_item(Run *s, const Reader *r, const Route *route, co
                 return NULL;
         i->plan = route->plan;
         i->always = 0;
-        i->questions = s->questions + s->n_questions;
+        i->predicates = s->predicates + s->n_predicates;
         for (; route < end && route->plan == i->plan; route++)
                 if (route->program)
-                        run_question_init(&s->questions[s->n_questions++], s, route);
+                        run_predicate_init(&s->predicates[s->n_predicates++], s, route);
                 else
                         i->always |= route->bit;
-        i->questions_end = s->questions + s->n_questions;
-        i->asks = i->questions < i->questions_end;
+        i->predicates_end = s->predicates + s->n_predicates;
+        i->asks = i->predicates < i->predicates_end;
         i->is_counted = i->asks && s->group == 0;
         i->entry = (BatchEntry){ .event = i->plan->event_id };
         i->encoding = item_template_init(&i->template, i->plan, r->cpu, s->like.raw_size);
@@ -128,7 +128,7 @@ uint64_t reader_take_run(Reader *r, Ring *ring, uint64_t until, const SnapshotSt
         if (e->n_routes == 0)
                 return run_skip(&s, ring);
         s.group = BATCH_GROUP(e->routes[0].number);
-        s.need = s.n_items = s.n_questions = 0;
+        s.need = s.n_items = s.n_predicates = 0;
         s.excluded = e->exclude_self ? r->own_pid : UINT32_MAX;
         for (const Route *route = e->routes, *end = route + e->n_routes; route < end;)
                 if (!(route = run_add_item(&s, r, route, end)))

@@ -29,7 +29,7 @@ typedef struct RunPredicate {
 
 /* One encoding, and the subscriptions that want it. */
 typedef struct RunItem {
-        const RunPredicate *questions, *questions_end;
+        const RunPredicate *predicates, *predicates_end;
         const EncodePlan *plan;
         uint64_t always;  /* bits of subscriptions without a condition */
         BatchEntry entry; /* what all of its entries have in common */
@@ -45,10 +45,10 @@ typedef struct Run {
         RunSignature like;
         uint32_t excluded; /* the pid whose samples end the run; UINT32_MAX, the pid of dead tasks: harmless */
         size_t need;       /* bytes for all items of a sample */
-        size_t n_items, n_questions;
+        size_t n_items, n_predicates;
         uint32_t group;    /* the group of all subscriptions that want it */
         RunItem items[RUN_ITEMS];
-        RunPredicate questions[BATCH_BITS];
+        RunPredicate predicates[BATCH_BITS];
 } Run;
 
 static inline bool run_has(const RunSignature *l, const uint8_t *at) {

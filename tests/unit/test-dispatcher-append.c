@@ -364,7 +364,7 @@ static void peer_renew(Rig *r, size_t i) {
         free(mailbox_pop(&r->dispatcher.notices));
         peer_deinit(&r->peers[i]);
         peer_init(r, i);
-        r->peers[i].subscriber->held = chance(r, 2);
+        r->peers[i].subscriber->is_corked = chance(r, 2);
 }
 
 /* In the middle of a turn; who comes sees nothing of what was before. */
@@ -385,7 +385,7 @@ static void test_come_and_go(void **state) {
                 fill(&r);
                 give(&r);
                 assert_int_equal(dispatcher_flush(&r.dispatcher), 0);
-                assert_true(!r.peers[k].subscriber->held || r.peers[k].subscriber->outbox.sent_items == 0);
+                assert_true(!r.peers[k].subscriber->is_corked || r.peers[k].subscriber->outbox.sent_items == 0);
                 assert_int_equal(dispatcher_begin(&r.dispatcher, k + 1), 0);
                 for (k = 0; k < N_PEERS; k++)
                         if (chance(&r, 2))
