@@ -69,6 +69,54 @@ static int add_notes(const RequestContext *a, const EventRefs *refs, Strings *no
         return r;
 }
 
+/* What the request says of itself, and what the rules let its client ask for. */
+static int check_add(const RequestContext *a, const Perfd__V1__AddRequest *q, Explanation *e) {
+        if (q->n_events == 0)
+                return refuse(e, REFUSED_INVALID, "bad-request", "no event is named");
+        if (q->keep && q->while_connected)
+                return refuse(e, REFUSED_INVALID, "bad-request", "`keep` and `while_connected` exclude each other: an event is "
+                        "persistent, or ends with its connection");
+        if (q->share && !q->while_connected)
+                return refuse(e, REFUSED_INVALID, "bad-request", "`share` needs `while_connected`: only events that end with "
+                        "their connections are shared");
+        return a->access.is_limited ? own_check_add(a->requests->events, &a->access, a->connection, q, e) : 0;
+}
+
+/* As many as the request names, with what is noted of each. On failure the caller deinits those that are filled. */
+static int take_specs(const RequestContext *a, const Perfd__V1__AddRequest *q, EventSpec *specs, Strings *notes, Explanation *e) {
+        const gid_t gid = connection_peer(a->connection)->gid;
+        int r = 0;
+
+        for (size_t i = 0; i < q->n_events && r == 0; i++) {
+                *e = EXPLANATION_NULL;
+                r = spec_from_message(a->requests->events, q->events[i], &specs[i], e);
+                if (r == 0 && e->text[0] && (notes->n == 0 || strcmp(notes->items[notes->n - 1], e->text) != 0))
+                        r = strings_add(notes, e->text);
+                specs[i].has_uid = true; /* whatever the message says */
+                specs[i].uid = connection_peer(a->connection)->uid;
+                if (r == 0 && a->access.is_limited)
+                        r = own_take_cgroups(a->requests->events, &a->access, gid, &specs[i], e);
+                if (r == 0 && a->access.is_limited)
+                        r = own_take_spec(&a->access, gid, &specs[i], e);
+        }
+        return r;
+}
+
+/* Takes the notes. */
+static int answer_added(RequestContext *a, const EventRefs *refs, Strings *notes) {
+        Perfd__V1__AddReply *reply = malloc(sizeof(*reply));
+
+        if (!reply)
+                return error_origin(-ENOMEM);
+        perfd__v1__add_reply__init(reply);
+        a->response->body_case = PERFD__V1__RESPONSE__BODY_ADDED;
+        a->response->added = reply;
+        reply->notes = notes->items;
+        reply->n_notes = notes->n;
+        *notes = STRINGS_NULL;
+        return refs_message(refs, &reply->events, &reply->n_events);
+}
+
 int handle_add(RequestContext *a, Explanation *e) {
         const Perfd__V1__AddRequest *q = a->request->add;
         AddOptions adding = { .owner = q->while_connected ? connection_id(a->connection) : 0,
@@ -77,53 +125,21 @@ int handle_add(RequestContext *a, Explanation *e) {
         EventSpec *specs = calloc(q->n_events + 1, sizeof(*specs));
         EventRefs refs = { .n = 0 };
         Strings notes = STRINGS_NULL;
-        int r = 0;
+        int r;
 
         if (!specs)
                 return error_origin(-ENOMEM);
-        if (q->n_events == 0)
-                r = refuse(e, REFUSED_INVALID, "bad-request", "no event is named");
-        else if (q->keep && q->while_connected)
-                r = refuse(e, REFUSED_INVALID, "bad-request", "`keep` and `while_connected` exclude each other: an event is "
-                        "persistent, or ends with its connection");
-        else if (q->share && !q->while_connected)
-                r = refuse(e, REFUSED_INVALID, "bad-request", "`share` needs `while_connected`: only events that end with their "
-                        "connections are shared");
-        else if (a->access.is_limited)
-                r = own_check_add(a->requests->events, &a->access, a->connection, q, e);
-        for (size_t i = 0; i < q->n_events && r == 0; i++) {
-                *e = EXPLANATION_NULL;
-                r = spec_from_message(a->requests->events, q->events[i], &specs[i], e);
-                if (r == 0 && e->text[0] && (notes.n == 0 || strcmp(notes.items[notes.n - 1], e->text) != 0))
-                        r = strings_add(&notes, e->text);
-                specs[i].has_uid = true; /* whatever the message says */
-                specs[i].uid = connection_peer(a->connection)->uid;
-                if (r == 0 && a->access.is_limited)
-                        r = own_take_cgroups(a->requests->events, &a->access, connection_peer(a->connection)->gid, &specs[i], e);
-                if (r == 0 && a->access.is_limited)
-                        r = own_take_spec(&a->access, connection_peer(a->connection)->gid, &specs[i], e);
-        }
+        r = check_add(a, q, e);
+        if (r == 0)
+                r = take_specs(a, q, specs, &notes, e);
         if (r == 0)
                 r = changes_add(a->requests->changes, specs, q->n_events, &adding, &refs, e);
         if (r == 0 && e->text[0])
                 r = strings_add(&notes, e->text);
         if (r == 0)
                 r = add_notes(a, &refs, &notes);
-        if (r == 0) {
-                Perfd__V1__AddReply *reply = malloc(sizeof(*reply));
-
-                if (!reply)
-                        r = error_origin(-ENOMEM);
-                else {
-                        perfd__v1__add_reply__init(reply);
-                        a->response->body_case = PERFD__V1__RESPONSE__BODY_ADDED;
-                        a->response->added = reply;
-                        r = refs_message(&refs, &reply->events, &reply->n_events);
-                        reply->notes = notes.items;
-                        reply->n_notes = notes.n;
-                        notes = STRINGS_NULL;
-                }
-        }
+        if (r == 0)
+                r = answer_added(a, &refs, &notes);
         strings_deinit(&notes);
         for (size_t i = 0; i < q->n_events; i++)
                 event_spec_deinit(&specs[i]);
