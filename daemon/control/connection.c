@@ -93,10 +93,10 @@ static bool is_limited(const Connection *c) {
  * Whether long responses that wait to be taken, and one of n bytes, are more than those of its uid, or all, may be together. Who is
  * told that something was changed is told so.
  */
-static bool holds_too_much(const Connection *c, const Perfd__V1__Response *response, size_t n) {
+static bool holds_too_much(const Connection *c, Perfd__V1__Response__BodyCase body, size_t n) {
         size_t own = n, all = n;
 
-        switch (response->body_case) {
+        switch (body) {
         case PERFD__V1__RESPONSE__BODY_ADDED:
         case PERFD__V1__RESPONSE__BODY_SELECTED:
         case PERFD__V1__RESPONSE__BODY_RELOADED:
@@ -114,9 +114,26 @@ static bool holds_too_much(const Connection *c, const Perfd__V1__Response *respo
         return all > LONG_RESPONSES_MOST || own > LONG_RESPONSES_MOST / 2;
 }
 
-int connection_respond(Connection *c, Perfd__V1__Response *response) {
+static int respond_exhausted(Connection *c, uint64_t id, const char *reason, const char *text) {
         Perfd__V1__ServerMessage m = PERFD__V1__SERVER_MESSAGE__INIT;
         Perfd__V1__Response refused = PERFD__V1__RESPONSE__INIT;
+
+        refused.id = id;
+        refused.status = PERFD__V1__STATUS__STATUS_EXHAUSTED;
+        refused.message = (char *)text;
+        refused.reason = (char *)reason;
+        m.body_case = PERFD__V1__SERVER_MESSAGE__BODY_RESPONSE;
+        m.response = &refused;
+        return frame_pack(&m, &c->out, &c->n_out);
+}
+
+static int respond_without_memory(Connection *c, uint64_t id) {
+        return respond_exhausted(c, id, "response-memory", "long responses that clients have not read use all the memory for them: "
+                                 "read those of your other connections, try again, or request less");
+}
+
+int connection_respond(Connection *c, Perfd__V1__Response *response) {
+        Perfd__V1__ServerMessage m = PERFD__V1__SERVER_MESSAGE__INIT;
         size_t n;
 
         assert(!c->out);
@@ -124,19 +141,24 @@ int connection_respond(Connection *c, Perfd__V1__Response *response) {
         m.response = response;
         c->sent = 0;
         n = perfd__v1__server_message__get_packed_size(&m);
-        refused.id = response->id;
-        refused.status = PERFD__V1__STATUS__STATUS_EXHAUSTED;
-        if (n > FRAME_MAX_SERVER) {
-                refused.message = (char *)"the response does not fit in a frame: request less, with a narrower glob";
-                refused.reason = (char *)"too-long";
-                m.response = &refused;
-        } else if (holds_too_much(c, response, n)) {
-                refused.message = (char *)"long responses that clients have not read use all the memory for them: read those of your "
-                                          "other connections, try again, or request less";
-                refused.reason = (char *)"response-memory";
-                m.response = &refused;
+        if (n > FRAME_MAX_SERVER)
+                return respond_exhausted(c, response->id, "too-long", TOO_LONG_FOR_FRAME);
+        if (holds_too_much(c, response->body_case, n))
+                return respond_without_memory(c, response->id);
+        return frame_pack_sized(&m, n, &c->out, &c->n_out);
+}
+
+int connection_respond_frame(Connection *c, uint64_t id, Perfd__V1__Response__BodyCase body, uint8_t *frame, size_t begin, size_t end) {
+        assert(!c->out);
+        c->sent = 0;
+        if (holds_too_much(c, body, end - begin)) {
+                free(frame);
+                return respond_without_memory(c, id);
         }
-        return frame_pack(&m, &c->out, &c->n_out);
+        c->out = frame;
+        c->n_out = end;
+        c->sent = begin;
+        return 0;
 }
 
 bool connection_may_give(const Connection *c) {

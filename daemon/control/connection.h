@@ -26,3 +26,9 @@ struct Connection {
         Perfd__V1__Limit *limit; /* that it has set itself; NULL: none */
         Precedence precedence;
 };
+
+/*
+ * control/long-response.c: as connection_respond(), with the frame that lies from begin to end of malloc'ed memory, which is the
+ * connection's, or freed.
+ */
+int connection_respond_frame(Connection *c, uint64_t id, Perfd__V1__Response__BodyCase body, uint8_t *frame, size_t begin, size_t end);

@@ -112,7 +112,8 @@ int connection_resume(Connection *c);
 int connection_go_on(Connection *c);
 /* For a handler that connection_resume() has called: whether the peer has disconnected, so that nobody will read the response. */
 bool connection_is_gone(const Connection *c);
-/* -ENOMEM: fatal. A peer that has disconnected is not an error. */
+#define TOO_LONG_FOR_FRAME "the response does not fit in a frame: request less, with a narrower glob"
+/* -ENOMEM: fatal. A peer that has disconnected is not an error. A list is made piece by piece: control/long-response.h. */
 int connection_respond(Connection *c, Perfd__V1__Response *response);
 /*
  * Gives the socket away and frees the connection: the caller owns the fd, and the unsent bytes (malloc) that it must send first.
@@ -143,3 +144,5 @@ int request_check_size(const uint8_t *bytes, size_t length, bool may_emit, uint6
 Perfd__V1__Status status_of_refusal(int refusal);
 /* A message as a frame in malloc'ed memory. -ENOMEM. */
 int frame_pack(const Perfd__V1__ServerMessage *m, uint8_t **ret_frame, size_t *ret_length);
+/* The same of one that is known to be of `length` bytes, which takes long to find out of a long one. */
+int frame_pack_sized(const Perfd__V1__ServerMessage *m, size_t length, uint8_t **ret_frame, size_t *ret_length);

@@ -26,7 +26,10 @@ Perfd__V1__Status status_of_refusal(int refusal) {
 }
 
 int frame_pack(const Perfd__V1__ServerMessage *m, uint8_t **ret_frame, size_t *ret_length) {
-        size_t length = perfd__v1__server_message__get_packed_size(m);
+        return frame_pack_sized(m, perfd__v1__server_message__get_packed_size(m), ret_frame, ret_length);
+}
+
+int frame_pack_sized(const Perfd__V1__ServerMessage *m, size_t length, uint8_t **ret_frame, size_t *ret_length) {
         uint8_t *frame = malloc(FRAME_HEADER_SIZE + length);
 
         if (!frame)

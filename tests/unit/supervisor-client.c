@@ -55,6 +55,11 @@ void rig_hang_up(RigClient *c) {
 }
 
 void rig_send(RigClient *c, Perfd__V1__Request *request) {
+        rig_post(c, request);
+        rig_turn(c->rig);
+}
+
+void rig_post(RigClient *c, Perfd__V1__Request *request) {
         uint8_t *bytes;
         size_t n;
 
@@ -66,7 +71,12 @@ void rig_send(RigClient *c, Perfd__V1__Request *request) {
         perfd__v1__request__pack(request, bytes + FRAME_HEADER_SIZE);
         assert_int_equal(send(c->fd, bytes, FRAME_HEADER_SIZE + n, MSG_NOSIGNAL), FRAME_HEADER_SIZE + n);
         free(bytes);
-        rig_turn(c->rig);
+}
+
+bool rig_is_answered(const RigClient *c) {
+        char byte;
+
+        return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
 }
 
 Perfd__V1__ServerMessage *rig_receive(RigClient *c) {

@@ -20,6 +20,9 @@ void rig_hang_up(RigClient *c);
 void rig_close(RigClient *c);
 /* Without an answer yet; the id is given here. */
 void rig_send(RigClient *c, Perfd__V1__Request *request);
+/* The same in the middle of what main does; and whether something has come since, which is left there. */
+void rig_post(RigClient *c, Perfd__V1__Request *request);
+bool rig_is_answered(const RigClient *c);
 /* What comes next, for free_unpacked(); NULL: nothing. */
 Perfd__V1__ServerMessage *rig_receive(RigClient *c);
 /* A request of this kind, with its message; its answer is the next thing that comes. */

@@ -59,6 +59,7 @@ typedef struct Rig {
         Readers readers;
         Events events;
         Host host;
+        Operations operations; /* none runs */
         uint32_t cpus[N_CPUS];
         Reader *by_slot;
         Answering answering[N_CPUS];
@@ -102,6 +103,7 @@ static int setup(void **state) {
         rig->ledger.readers = &rig->readers;
         rig->ledger.events = &rig->events;
         rig->ledger.host = &rig->host;
+        rig->ledger.operations = &rig->operations;
         add_event(rig, 0, 11, "first");
         add_event(rig, 1, 12, "second");
         *state = rig;

@@ -80,8 +80,11 @@ static int base_fill(Ledger *s, const LedgerWants *wants, LedgerBase *b) {
         const Event *event;
         int r = counter_get(&s->readers->dispatcher.n_late_samples) > 0 ? readers_report(s->readers, &report, NULL) : 0;
 
-        for (size_t i = 0; r == 0 && (event = wants->get(wants->userdata, i)); i++)
+        for (size_t i = 0; r == 0 && (event = wants->get(wants->userdata, i)); i++) {
                 r = add_event(s, b, &report, event);
+                if (r == 0)
+                        r = operations_serve_sometimes(s->operations);
+        }
         if (r == 0)
                 r = add_probes(s, b, wants);
         if (r == 0)

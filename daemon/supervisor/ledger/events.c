@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "daemon/base/checkpoint.h"
 #include "daemon/supervisor/ledger/ledger.h"
 #include "daemon/supervisor/readers/publish.h"
 
@@ -228,6 +229,11 @@ static int ledger_add_event(const Ledger *s, const LedgerScope *scope, const Dis
         return event_ledger_fill(s, scope, report, event, is_exact, slot, row);
 }
 
+/* All of it is of one cut, and there is no other one until the ledger is made. A stream that ends has one in any case. */
+static int serve_others(const Ledger *s, const LedgerScope *scope) {
+        return scope->stream ? operations_serve_sometimes(s->operations) : checkpoint(NULL);
+}
+
 int ledger_add_events(const Ledger *s, const LedgerScope *scope, const DispatcherReport *report, Perfd__V1__Ledger *ledger) {
         size_t n = 0;
         int r = 0;
@@ -237,11 +243,16 @@ int ledger_add_events(const Ledger *s, const LedgerScope *scope, const Dispatche
         ledger->events = calloc(n * (s->readers->n_cpus + 1) + 1, sizeof(*ledger->events));
         if (!ledger->events)
                 return error_origin(-ENOMEM);
-        for (const Registration *g = s->events->registrations; g; g = g->next)
-                for (uint32_t slot = 0; ledger_has(scope, g->event) && slot < g->event->n_slots && r == 0; slot++)
+        for (const Registration *g = s->events->registrations; g && r == 0; g = g->next) {
+                if (!ledger_has(scope, g->event))
+                        continue;
+                for (uint32_t slot = 0; slot < g->event->n_slots && r == 0; slot++)
                         if (registration_has_slot(g, slot))
                                 r = ledger_add_event(s, scope, report, g->event, !g->probe || probe_is_exact(g->probe), slot,
                                                      ledger);
+                if (r == 0)
+                        r = serve_others(s, scope);
+        }
         return r;
 }
 

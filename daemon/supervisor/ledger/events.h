@@ -4,7 +4,10 @@
 #include "daemon/supervisor/ledger/ledger.h"
 #include "daemon/supervisor/ledger/removed.h"
 
-/* Of all events of the scope on all CPUs where they have been. -ENOMEM; what was made belongs to the ledger. */
+/*
+ * Of all events of the scope on all CPUs where they have been. Others are served meanwhile; refused: as by checkpoint(), if it is not
+ * of a stream. -ENOMEM; what was made belongs to the ledger.
+ */
 int ledger_add_events(const Ledger *s, const LedgerScope *scope, const DispatcherReport *report, Perfd__V1__Ledger *ledger);
 /* Of one that is no more, behind the others. -ENOMEM */
 int ledger_add_removed_event(const Ledger *s, const LedgerScope *scope, const DispatcherReport *report, const RemovedEvent *e,

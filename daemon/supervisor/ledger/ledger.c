@@ -183,7 +183,7 @@ int ledger_make(const Ledger *s, const LedgerScope *scope, const DispatcherRepor
         if (r == 0 && scope->stream && scope->stream->is_limited)
                 ledger_limit(ledger);
         ledger_truncate(ledger);
-        if (r < 0) {
+        if (r != 0) {
                 perfd__v1__ledger__free_unpacked(ledger, NULL);
                 return r;
         }

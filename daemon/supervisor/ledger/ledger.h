@@ -46,7 +46,7 @@ struct LedgerScope {
 int ledger_answer(Ledger *s, char *const *names, size_t n_names,
                   bool (*has_subscriber)(const void *userdata, const LedgerScope *scope, uint64_t id), const void *userdata,
                   Perfd__V1__Ledger **ret, Explanation *e);
-/* After a cut and a report. What was begun of it is freed on failure. -ENOMEM */
+/* After a cut and a report. What was begun of it is freed on failure. Refused: as ledger_add_events(). -ENOMEM */
 int ledger_make(const Ledger *s, const LedgerScope *scope, const DispatcherReport *report, Perfd__V1__Ledger **ret);
 /* supervisor/ledger/scope.c: as LedgerScope has them. */
 void ledger_sort_ids(uint32_t *ids, size_t n);

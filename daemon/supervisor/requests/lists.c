@@ -1,9 +1,17 @@
-/* What runs, as messages. Strings and arrays are malloc'ed, for free_unpacked(). */
+/*
+ * What runs, as messages. Strings and arrays are malloc'ed, for free_unpacked().
+ *
+ * A list of few events is made at once. One of many takes main as long as a change may, and so it is an operation: others are served
+ * behind each event, and since nothing that is registered changes until it is over, the list is of one moment. Each event goes into
+ * the response as bytes: all of them as messages would take hundreds of megabytes, and long to be freed.
+ */
 #include "daemon/supervisor/events/name-pattern.h"
 #include "daemon/supervisor/requests/requests.h"
 
 #include <string.h>
 
+#include "daemon/base/checkpoint.h"
+#include "daemon/control/long-response.h"
 #include "daemon/encode/descriptor.h"
 #include "daemon/supervisor/changes/persistent.h"
 #include "daemon/supervisor/ledger/events.h"
@@ -13,6 +21,10 @@
 #include "daemon/supervisor/events/specs.h"
 #include "daemon/supervisor/events/task-lives.h"
 #include "daemon/supervisor/readers/publish.h"
+
+#define LIST_REPLY_EVENTS 1 /* ListReply.events: perfd.proto */
+#define AT_ONCE_EVENTS ((size_t)256)
+#define AT_ONCE_COST ((size_t)12000) /* measured: 5 ms */
 
 /* A copy by its wire image: free_unpacked() is to own it. */
 static int spec_message_copy(const Perfd__V1__EventSpec *from, Perfd__V1__EventSpec **ret) {
@@ -31,27 +43,13 @@ static bool may_see(const RequestContext *a, const char *name) {
         return access_has_status(&a->access) || access_has_samples(&a->access, name) || access_may_emit(&a->access, name);
 }
 
-static int list_pending(const RequestContext *a, const NamePattern *pattern, Perfd__V1__ListReply *reply) {
-        const Requests *s = a->requests;
-        int r = 0;
+static int pending_message(const PendingEvent *w, Perfd__V1__EventState *m) {
+        int r;
 
-        for (const PendingEvent *w = s->events->pending.first; w && r == 0; w = w->next) {
-                Perfd__V1__EventState *m;
-
-                if (!name_pattern_selects_pending(pattern, w) || !may_see(a, w->spec->name))
-                        continue;
-                m = malloc(sizeof(*m));
-                if (!m)
-                        return error_origin(-ENOMEM);
-                perfd__v1__event_state__init(m);
-                reply->events[reply->n_events++] = m;
-                m->persistent = !w->is_configured;
-                m->configured = w->is_configured;
-                r = string_set(&m->pending, w->why);
-                if (r == 0)
-                        r = spec_message_copy(w->spec, &m->spec);
-        }
-        return r;
+        m->persistent = !w->is_configured;
+        m->configured = w->is_configured;
+        r = string_set(&m->pending, w->why);
+        return r == 0 ? spec_message_copy(w->spec, &m->spec) : r;
 }
 
 /* Of a probe by address its name says which, and the place would say of which function: where the kernel lies. */
@@ -75,16 +73,19 @@ static bool is_listed(const RequestContext *a, const NamePattern *pattern, const
 }
 
 /* Each name is compared once: a glob can be dear. */
-static int find_listed(const RequestContext *a, const NamePattern *pattern, const Registration ***ret, size_t *ret_n) {
+static int find_listed(const RequestContext *a, const NamePattern *pattern, const Registration ***ret, size_t *ret_n, Explanation *e) {
         const Requests *s = a->requests;
+        int r = 0;
 
         *ret = calloc(s->events->n_registrations + 1, sizeof(**ret));
         if (!*ret)
                 return error_origin(-ENOMEM);
-        for (const Registration *g = s->events->registrations; g; g = g->next)
+        for (const Registration *g = s->events->registrations; g && r == 0; g = g->next) {
                 if (is_listed(a, pattern, g))
                         (*ret)[(*ret_n)++] = g;
-        return 0;
+                r = checkpoint(e);
+        }
+        return r;
 }
 
 /* Of what it lists: who has one event has no cut of all. */
@@ -144,38 +145,96 @@ static int state_message(const RequestContext *a, TaskLives *lives, const Regist
         return r;
 }
 
+/* The message goes. */
+static int add_state(LongResponse *list, Perfd__V1__EventState *m, Explanation *e) {
+        int r = long_response_add(list, LIST_REPLY_EVENTS, &m->base);
+
+        perfd__v1__event_state__free_unpacked(m, NULL);
+        if (r == RESPONSE_E_TOO_LONG)
+                return refuse(e, REFUSED_EXHAUSTED, "too-long", TOO_LONG_FOR_FRAME);
+        return r == 0 ? checkpoint(e) : r;
+}
+
+static Perfd__V1__EventState *state_new(void) {
+        Perfd__V1__EventState *m = malloc(sizeof(*m));
+
+        if (m)
+                perfd__v1__event_state__init(m);
+        return m;
+}
+
+static int list_running(const RequestContext *a, const Registration *const *listed, size_t n, LongResponse *list, Explanation *e) {
+        TaskLives lives = { .clock = a->requests->readers->attr.clock };
+        int r = 0;
+
+        for (size_t i = 0; i < n && r == 0; i++) {
+                Perfd__V1__EventState *m = state_new();
+
+                r = m ? state_message(a, &lives, listed[i], m) : error_origin(-ENOMEM);
+                if (r == 0)
+                        r = add_state(list, m, e);
+                else if (m)
+                        perfd__v1__event_state__free_unpacked(m, NULL);
+        }
+        return r;
+}
+
+static int list_pending(const RequestContext *a, const NamePattern *pattern, LongResponse *list, Explanation *e) {
+        int r = 0;
+
+        for (const PendingEvent *w = a->requests->events->pending.first; w && r == 0; w = w->next) {
+                Perfd__V1__EventState *m;
+
+                if (!name_pattern_selects_pending(pattern, w) || !may_see(a, w->spec->name))
+                        continue;
+                m = state_new();
+                r = m ? pending_message(w, m) : error_origin(-ENOMEM);
+                if (r == 0)
+                        r = add_state(list, m, e);
+                else if (m)
+                        perfd__v1__event_state__free_unpacked(m, NULL);
+        }
+        return r;
+}
+
+/* What it costs to list this one, in fields: each takes about as long as the rest of an event without any. */
+static size_t cost_of(const Registration *g, bool with_fields) {
+        size_t n_fields = with_fields && g->event->plan ? g->event->plan->n_fields : 0;
+
+        return 1 + g->event->spec.fields.n + n_fields + g->opened.n;
+}
+
+bool list_takes_long(const Requests *s, const Perfd__V1__ListRequest *q) {
+        const char *glob = q->glob ? q->glob : "";
+        size_t cost = 0;
+
+        if (*glob && *glob != '@' && !text_is_glob(glob))
+                return false;
+        if (s->events->n_registrations + events_count_pending(s->events) > AT_ONCE_EVENTS)
+                return true;
+        for (const Registration *g = s->events->registrations; g; g = g->next)
+                cost += cost_of(g, q->fields);
+        return cost > AT_ONCE_COST;
+}
+
 int handle_list(RequestContext *a, Explanation *e) {
         const char *glob = a->request->list->glob && *a->request->list->glob ? a->request->list->glob : "*";
         _cleanup_(name_pattern_deinit) NamePattern pattern = { .glob = NULL };
+        _cleanup_(long_response_deinit) LongResponse list = LONG_RESPONSE_NULL;
         _cleanup_free_ const Registration **listed = NULL;
-        const Requests *s = a->requests;
-        TaskLives lives = { .clock = s->readers->attr.clock };
-        Perfd__V1__ListReply *reply = malloc(sizeof(*reply));
         size_t n = 0;
-        int r;
+        int r = name_pattern_init(&pattern, glob, e);
 
-        if (!reply)
-                return error_origin(-ENOMEM);
-        perfd__v1__list_reply__init(reply);
-        a->response->body_case = PERFD__V1__RESPONSE__BODY_LIST;
-        a->response->list = reply;
-        r = name_pattern_init(&pattern, glob, e);
         if (r == 0)
-                r = find_listed(a, &pattern, &listed, &n);
-        if (r != 0)
-                return r;
-        reply->events = calloc(n + events_count_pending(s->events) + 1, sizeof(*reply->events));
-        if (!reply->events)
-                return error_origin(-ENOMEM);
-        r = cut_listed(s, listed, n);
-        for (size_t i = 0; i < n && r >= 0; i++) {
-                Perfd__V1__EventState *m = malloc(sizeof(*m));
-
-                if (!m)
-                        return error_origin(-ENOMEM);
-                perfd__v1__event_state__init(m);
-                reply->events[reply->n_events++] = m;
-                r = state_message(a, &lives, listed[i], m);
-        }
-        return r >= 0 ? list_pending(a, &pattern, reply) : r;
+                r = find_listed(a, &pattern, &listed, &n, e);
+        if (r == 0)
+                r = cut_listed(a->requests, listed, n);
+        if (r == 0)
+                r = list_running(a, listed, n, &list, e);
+        if (r == 0)
+                r = list_pending(a, &pattern, &list, e);
+        if (r == 0)
+                r = connection_respond_long(a->connection, a->request->id, PERFD__V1__RESPONSE__BODY_LIST, &list);
+        a->answered = r == 0;
+        return r;
 }

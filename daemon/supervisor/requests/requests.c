@@ -214,6 +214,7 @@ static int handle_stop(RequestContext *a, Explanation *e) {
 typedef enum RequestTurn {
         AT_ONCE,   /* it needs no other thread */
         LOOK,      /* it asks other threads for what they know: an operation, but for in the middle of one, where it is at once */
+        LISTING,   /* as LOOK, or as ALONE, if it takes long */
         ALONE,     /* as LOOK, but never in the middle of another one, where nobody could be served while it waits */
         EMITTING,  /* at once, but never in the middle of a step; or an operation, if it takes long */
         OPERATION, /* it changes what is traced or subscribed */
@@ -241,7 +242,7 @@ typedef struct RequestKind {
 static const RequestKind requests[] = {
         { PERFD__V1__REQUEST__BODY_HELLO, "hello", false, NEEDS_NOTHING, AT_ONCE, handle_hello },
         { PERFD__V1__REQUEST__BODY_STATUS, "status", false, NEEDS_NOTHING, LOOK, handle_status },
-        { PERFD__V1__REQUEST__BODY_LIST, "list", false, NEEDS_NOTHING, LOOK, handle_list },
+        { PERFD__V1__REQUEST__BODY_LIST, "list", false, NEEDS_NOTHING, LISTING, handle_list },
         { PERFD__V1__REQUEST__BODY_AVAILABLE, "available", false, NEEDS_OFFERS, TRIAL, handle_available },
         { PERFD__V1__REQUEST__BODY_ADD, "add", true, NEEDS_OWN, OPERATION, handle_add },
         { PERFD__V1__REQUEST__BODY_REMOVE, "remove", true, NEEDS_OWN, OPERATION, handle_remove },
@@ -369,11 +370,19 @@ static OperationKind operation_kind(RequestTurn turn) {
         case TRIAL:
                 return OPERATION_TRIAL;
         case AT_ONCE:
+        case LISTING:
         case ALONE:
         case EMITTING:
                 break;
         }
         return OPERATION_LOOK;
+}
+
+/* Of this request. */
+static RequestTurn find_turn(const RequestContext *a, const RequestKind *kind) {
+        if (kind->turn != LISTING)
+                return kind->turn;
+        return list_takes_long(a->requests, a->request->list) ? ALONE : LOOK;
 }
 
 /* It waits for a turn of its own. */
@@ -387,6 +396,7 @@ static bool has_to_wait(const RequestContext *a, RequestTurn turn) {
                 return !operations_may_look(s->operations, a->connection);
         case EMITTING:
                 return s->operations->is_in_step || emit_takes_long(s, a->request->emit);
+        case LISTING:
         case ALONE:
         case OPERATION:
         case TRIAL:
@@ -399,14 +409,16 @@ static bool has_to_wait(const RequestContext *a, RequestTurn turn) {
 static int dispatch(RequestContext *a, Explanation *e) {
         Requests *s = a->requests;
         const RequestKind *kind;
+        RequestTurn turn;
         char what[128];
         int r = request_check_texts(a->request, e);
 
         kind = r == 0 ? find_kind(a, &r, e) : NULL;
         if (!kind)
                 return r;
-        if (has_to_wait(a, kind->turn) && !operations_has_turn(s->operations, a->connection)) {
-                r = operations_add(s->operations, a->connection, operation_kind(kind->turn), e);
+        turn = find_turn(a, kind);
+        if (has_to_wait(a, turn) && !operations_has_turn(s->operations, a->connection)) {
+                r = operations_add(s->operations, a->connection, operation_kind(turn), e);
                 a->answered = r == 0;
                 return r;
         }
@@ -458,6 +470,8 @@ int requests_on_request(void *userdata, Connection *c, const Perfd__V1__Request 
                 }
                 r = connection_respond(c, &answer);
         }
+        if (r >= 0) /* a long one takes as long to be packed as to be freed */
+                r = operations_serve_sometimes(a.requests->operations);
         perfd__v1__response__free_unpacked(response, NULL);
         return r < 0 ? r : 0;
 }

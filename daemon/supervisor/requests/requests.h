@@ -52,7 +52,8 @@ typedef int (*Handler)(RequestContext *a, Explanation *e);
 void request_outcome(const RequestContext *a, char *text, size_t size);
 /* The events that it has changed: their names alone, as many as fit; or "". */
 void request_events(const RequestContext *a, char *text, size_t size);
-/* supervisor/requests/lists.c */
+/* supervisor/requests/lists.c: a list of many events waits for a turn of its own. */
+bool list_takes_long(const Requests *s, const Perfd__V1__ListRequest *q);
 int handle_list(RequestContext *a, Explanation *e);
 
 /* supervisor/requests/available.c */

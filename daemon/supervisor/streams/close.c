@@ -69,9 +69,13 @@ static int post_cut(Streams *s, uint64_t id) {
         return 0;
 }
 
+/* A long ledger takes as long to be packed as to be freed: others are served before each. */
 static int post_close(Streams *s, const StreamEnd *end, const Perfd__V1__Ledger *ledger) {
-        DispatcherCommand *command = calloc(1, sizeof(*command));
+        int r = operations_serve_sometimes(s->operations);
+        DispatcherCommand *command = r >= 0 ? calloc(1, sizeof(*command)) : NULL;
 
+        if (r < 0)
+                return r;
         if (!command)
                 return error_origin(-ENOMEM);
         *command = (DispatcherCommand){ .kind = DISPATCHER_CLOSE, .id = end->id, .reason = end->reason,
@@ -83,7 +87,7 @@ static int post_close(Streams *s, const StreamEnd *end, const Perfd__V1__Ledger 
         }
         perfd__v1__ledger__pack(ledger, command->bytes);
         dispatcher_post(&s->readers->dispatcher, command);
-        return 0;
+        return operations_serve_sometimes(s->operations);
 }
 
 static int close_stream(Streams *s, const SubscriberEntry *a, const DispatcherReport *report, bool is_unreported,
@@ -107,7 +111,7 @@ static int close_stream(Streams *s, const SubscriberEntry *a, const DispatcherRe
         scope.ids = ids;
         scope.n_ids = u->n_routes;
         r = ledger_make(s->ledger, &scope, report, &ledger);
-        if (r < 0)
+        if (r != 0)
                 return r;
         r = post_close(s, end, ledger);
         perfd__v1__ledger__free_unpacked(ledger, NULL);

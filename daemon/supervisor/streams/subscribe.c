@@ -75,12 +75,7 @@ static int streams_discharge_routes(Streams *s, Subscription *u) {
         return subscriptions_release_memory(s->subscriptions, payer, u->charged);
 }
 
-/* One that is there already, or a new one, which is not published yet. */
-static int streams_subscription(Streams *s, uid_t uid, const Access *access, const Perfd__V1__SubscribeRequest *q,
-                                Subscription **ret, bool *ret_new, Explanation *e) {
-        _cleanup_(subscription_freep) Subscription *u = NULL;
-        int r;
-
+static int check_latency(const Streams *s, const Perfd__V1__SubscribeRequest *q, Explanation *e) {
         if (q->latency > 0 && q->latency < s->settings->config->subscriber_latency)
                 return refuse(e, REFUSED_INVALID, "bad-latency",
                               "a latency of %llu ns is below subscribers.latency of perfd's configuration, %llu ns",
@@ -89,20 +84,36 @@ static int streams_subscription(Streams *s, uid_t uid, const Access *access, con
                 e->reason = "bad-latency";
                 return REFUSED_INVALID;
         }
-        r = subscription_parse(q, access, s->settings->config->subscriber_default_latency, &u, e);
+        return 0;
+}
+
+/* One that is there already, or, *ret_new, one of the caller's, which nobody knows yet. */
+static int find_subscription(const Streams *s, const Access *access, const Perfd__V1__SubscribeRequest *q, Subscription **ret,
+                             Subscription **ret_new, Explanation *e) {
+        _cleanup_(subscription_freep) Subscription *u = NULL;
+        int r = check_latency(s, q, e);
+
+        if (r == 0)
+                r = subscription_parse(q, access, s->settings->config->subscriber_default_latency, &u, e);
         if (r != 0)
                 return r;
         for (Subscription *known = s->subscriptions->first; known; known = known->next)
                 if (known->key_hash == u->key_hash && strcmp(known->key, u->key) == 0) {
                         *ret = known;
-                        *ret_new = false;
                         return 0;
                 }
         r = subscription_check(s->subscriptions, u, e);
         if (r == 0)
                 r = subscription_compile(s->subscriptions, u, e);
         if (r == 0)
-                r = subscriptions_take_number(s->subscriptions, u, uid, e);
+                *ret = *ret_new = TAKE_PTR(u);
+        return r;
+}
+
+/* A new one has its place among the others; it is not published yet, and still the caller's if this fails. */
+static int add_subscription(Streams *s, uid_t uid, Subscription *u, Explanation *e) {
+        int r = subscriptions_take_number(s->subscriptions, u, uid, e);
+
         if (r == 0)
                 r = streams_charge_routes(s, uid, u, e);
         if (r == 0)
@@ -120,8 +131,6 @@ static int streams_subscription(Streams *s, uid_t uid, const Access *access, con
                 u->next->before = u;
         s->subscriptions->first = s->subscriptions->by_number[u->number] = u;
         s->readers->n_subscriptions++;
-        *ret = TAKE_PTR(u);
-        *ret_new = true;
         return 0;
 }
 
@@ -164,19 +173,19 @@ static int start_packet(const Streams *s, const Subscriber *sub, const Perfd__V1
         return packet_of_fields(bytes, perfd__v1__packet__pack(&packet, bytes), ret); /* uts strings are 64 bytes each */
 }
 
-static int subscriber_add_packets(const Streams *s, Subscriber *sub, const Subscription *u,
-                                  const Perfd__V1__SubscribeRequest *q) {
+/*
+ * The descriptors of its events, behind a place for what begins the stream. Others are served between two packets, so this is done
+ * before anybody knows the subscription: what is emitted meanwhile is matched for those whom the dispatcher knows.
+ */
+static int describe_events(const Subscription *u, Subscriber *sub, Explanation *e) {
         size_t first = 0;
-        int r;
+        int r = 0;
 
         sub->packets = calloc(u->n_routes + 2, sizeof(*sub->packets));
         if (!sub->packets)
                 return error_origin(-ENOMEM);
-        r = start_packet(s, sub, q, &sub->packets[0]);
-        if (r < 0)
-                return r;
         sub->n_packets = 1;
-        while (first < u->n_routes) {
+        while (first < u->n_routes && r == 0) {
                 uint8_t *bytes;
                 size_t n;
 
@@ -188,8 +197,9 @@ static int subscriber_add_packets(const Streams *s, Subscriber *sub, const Subsc
                 if (r < 0)
                         return r;
                 sub->n_packets++;
+                r = checkpoint(e);
         }
-        return 0;
+        return r;
 }
 
 /* What begins the stream waits for it in memory, with the descriptors of all its events. */
@@ -206,14 +216,11 @@ static int subscriber_check_packets(const Streams *s, const Subscriber *sub, Exp
                       "subscribers.memory-per-uid: name fewer events, or read your other streams", bytes);
 }
 
-static int subscriber_new(Streams *s, const Subscription *u, const Perfd__V1__SubscribeRequest *q, const SubscriberEntry *a,
-                          Subscriber **ret, Explanation *e) {
-        _cleanup_(subscriber_freep) Subscriber *sub = calloc(1, sizeof(*sub));
+/* Of a subscription that has its place. */
+static int subscriber_fill(Streams *s, const Subscription *u, const Perfd__V1__SubscribeRequest *q, const SubscriberEntry *a,
+                           Subscriber *sub, Explanation *e) {
         int r;
 
-        if (!sub)
-                return error_origin(-ENOMEM);
-        sub->fd = -1;
         sub->id = ++s->subscriptions->last_subscriber_id;
         sub->number = u->number;
         sub->since = u->since;
@@ -223,15 +230,10 @@ static int subscriber_new(Streams *s, const Subscription *u, const Perfd__V1__Su
         sub->queue_bytes = a->queue_bytes;
         sub->latency = u->latency;
         sub->account = &a->memory->queues;
-        r = subscriber_add_packets(s, sub, u, q);
+        r = start_packet(s, sub, q, &sub->packets[0]);
         if (r == 0 && u->asks_process)
                 r = process_condition_new(u->filter, &sub->condition, e);
-        if (r == 0)
-                r = subscriber_check_packets(s, sub, e);
-        if (r != 0)
-                return r;
-        *ret = TAKE_PTR(sub);
-        return 0;
+        return r == 0 ? subscriber_check_packets(s, sub, e) : r;
 }
 
 /* The response leaves before the first packet; then the socket is the dispatcher's. */
@@ -358,26 +360,49 @@ static int new_base(Streams *s, const Subscription *u, SubscriberEntry *a) {
         return ledger_base_new(s->ledger, &wants, &a->base);
 }
 
+/* Its subscriber is the dispatcher's: from this cut on it gets all that it wants. */
+static int begin_at_cut(Streams *s, Subscription *u, SubscriberEntry *a, bool is_new) {
+        _cleanup_(cut_scope_unrefp) CutScope *scope = NULL;
+        int r = subscription_cut_scope(u, &scope);
+
+        if (r == 0)
+                r = is_new ? readers_publish_at_cut(s->readers, scope) : readers_cut(s->readers, scope);
+        if (r == 0)
+                r = new_base(s, u, a);
+        if (r == 0)
+                r = streams_begin(s, s->subscriptions->last_subscriber_id);
+        return r;
+}
+
 /* What is reserved for it is the caller's to give back, if this fails. */
 static int streams_subscribe_reserved(Streams *s, Connection *c, const Perfd__V1__Request *request, SubscriberEntry *a,
                                       Explanation *e) {
         Access access;
-        _cleanup_(subscriber_freep) Subscriber *sub = NULL;
+        _cleanup_(subscriber_freep) Subscriber *sub = calloc(1, sizeof(*sub));
+        _cleanup_(subscription_freep) Subscription *added = NULL;
         _cleanup_(shared_ring_freep) SharedRing *ring = NULL;
-        _cleanup_(cut_scope_unrefp) CutScope *scope = NULL;
         Subscription *u = NULL;
-        bool is_new = false;
+        bool is_new;
         int r = access_of(s->settings->access, c, &access, e);
 
+        if (!sub)
+                return error_origin(-ENOMEM);
+        sub->fd = -1;
         if (r == 0 && a->ring_bytes)
                 r = shared_ring_new(a->ring_bytes, &ring, e);
         if (r == 0)
-                r = streams_subscription(s, a->memory->uid, &access, request->subscribe, &u, &is_new, e);
+                r = find_subscription(s, &access, request->subscribe, &u, &added, e);
+        is_new = added;
+        if (r == 0)
+                r = describe_events(u, sub, e);
+        if (r == 0 && is_new)
+                r = add_subscription(s, a->memory->uid, u, e);
         if (r != 0)
                 return r;
+        added = NULL; /* it is one of all */
         r = subscriptions_charge_wakeups(s->subscriptions, a, request->subscribe->latency, e);
         if (r == 0)
-                r = subscriber_new(s, u, request->subscribe, a, &sub, e);
+                r = subscriber_fill(s, u, request->subscribe, a, sub, e);
         if (r == 0) {
                 if (ring && request->subscribe->pool)
                         streams_share_pool(s, u, a, ring);
@@ -385,13 +410,7 @@ static int streams_subscribe_reserved(Streams *s, Connection *c, const Perfd__V1
                 r = streams_hand_over(s, c, request, &sub, e);
         }
         if (r == 0)
-                r = subscription_cut_scope(u, &scope);
-        if (r == 0)
-                r = is_new ? readers_publish_at_cut(s->readers, scope) : readers_cut(s->readers, scope);
-        if (r == 0)
-                r = new_base(s, u, a);
-        if (r == 0)
-                r = streams_begin(s, s->subscriptions->last_subscriber_id);
+                r = begin_at_cut(s, u, a, is_new);
         if (r == 0) {
                 a->number = u->number;
                 u->n_subscribers++;
