@@ -32,7 +32,8 @@ typedef struct EventCut {
         uint64_t sampled;   /* samples of those others, those on standby too */
         uint64_t standby_lost, standby_expected; /* as ring_lost and expected, of fds while another generation was active */
         uint64_t delivered, filtered, duplicates, duplicates_sampled;
-        uint64_t lost[_LOSS_EVENT_MAX]; /* but those of the kernel */
+        /* By the reader. And by the kernel, closed fds and all, as it is known here: what is in closed_* may be of a later moment */
+        uint64_t lost[_LOSS_EVENT_MAX];
         bool is_consistent;             /* false: the ring never stood still around the read, on its CPU: the cut is not consistent */
         bool is_approximate;               /* read from another CPU: the count was taken somewhere in what was read, not at its end */
 } EventCut;
@@ -57,29 +58,13 @@ typedef struct EventCounters {
         _Alignas(64) uint64_t closed_count;
         Counter closed_lost; /* a reader whose cut main does not wait for looks at these two */
         Counter closed_expected;
-        uint64_t closed_standby_lost, closed_standby_expected; /* of those that were on standby in the end */
+        Counter closed_standby_lost, closed_standby_expected; /* of those that were on standby in the end */
         uint64_t emitted; /* of an external event, whose samples main counts: closed_count and closed_expected are as of its cut */
         bool unsure; /* changes were made while its reader did not answer, or a child was born in the middle of one */
 } EventCounters;
 
 _Static_assert(sizeof(EventCounters) == 5 * 64,
                "there is one for each event and CPU: if a new row of loss.def makes it longer, write its new number of lines here");
-
-/* The cut of an event whose fds are closed, or are about to be: all that they counted is in closed_*, and nothing moves. */
-static inline void counters_settle(EventCounters *c) {
-        c->cut = (EventCut){ .delivered = counter_get(&c->delivered), .filtered = counter_get(&c->filtered),
-                             .duplicates = counter_get(&c->duplicates), .sampled = counter_get(&c->sampled),
-                             .duplicates_sampled = counter_get(&c->duplicates_sampled), .is_consistent = true };
-        for (int i = 0; i < _LOSS_EVENT_MAX; i++)
-                c->cut.lost[i] = counter_get(&c->lost[i]);
-}
-
-/* The cut of what clients emit: only up to here it is known what became of it. */
-static inline void counters_settle_emitted(EventCounters *c) {
-        counters_settle(c);
-        counter_add(&c->closed_expected, c->emitted - c->closed_count);
-        c->closed_count = c->emitted;
-}
 
 /*
  * What has to be accounted for: the kernel's count of the fds that wrote each occurrence, and of those that did not,
@@ -92,7 +77,7 @@ static inline uint64_t counters_expected(const EventCounters *c) {
 
 /* What fds lost while other ones were active: occurrences that these have, or have lost, themselves. */
 static inline uint64_t counters_standby_lost(const EventCounters *c) {
-        return c->cut.standby_lost + c->standby_lost + c->closed_standby_lost;
+        return c->cut.standby_lost + c->standby_lost + counter_get(&c->closed_standby_lost);
 }
 
 /*
@@ -102,7 +87,55 @@ static inline uint64_t counters_standby_lost(const EventCounters *c) {
 static inline uint64_t counters_duplicates(const EventCounters *c) {
         if (c->standby_unsure)
                 return c->cut.duplicates + counters_standby_lost(c);
-        return c->cut.standby_expected + c->standby_expected + c->closed_standby_expected + c->cut.duplicates_sampled;
+        return c->cut.standby_expected + c->standby_expected + counter_get(&c->closed_standby_expected) + c->cut.duplicates_sampled;
+}
+
+/* Of all fds, without what they lost while other ones were active. */
+static inline uint64_t counters_ring_lost(const EventCounters *c) {
+        return c->cut.ring_lost + counter_get(&c->closed_lost) - counters_standby_lost(c);
+}
+
+static inline uint64_t counters_occurred(const EventCounters *c) {
+        return counters_expected(c) - counters_duplicates(c);
+}
+
+/*
+ * Occurrences that the kernel counted without writing a record and without counting that as a loss: it does so when a
+ * change of perf events from another CPU, anybody's, interrupts it in between (seen on 6.18). They are what is left of
+ * its count when everything that was read and lost is taken off; that everything that was read is accounted for is what
+ * the ring's own row says.
+ */
+static inline uint64_t counters_unwritten(const EventCounters *c) {
+        const uint64_t occurred = counters_occurred(c);
+        uint64_t known = c->cut.delivered + c->cut.filtered + counters_ring_lost(c);
+
+        for (int i = 0; i < _LOSS_EVENT_MAX; i++)
+                known += i != LOSS_KERNEL_RING && i != LOSS_KERNEL_UNWRITTEN ? c->cut.lost[i] : 0;
+        return c->cut.is_consistent && !c->cut.is_approximate && occurred > known ? occurred - known : 0;
+}
+
+/* The cut is complete: all that closed fds have counted is of the same moment, and so may be added up now, but not later. */
+static inline void counters_note_kernel(EventCounters *c) {
+        c->cut.lost[LOSS_KERNEL_RING] = counters_ring_lost(c);
+        c->cut.lost[LOSS_KERNEL_UNWRITTEN] = counters_unwritten(c);
+}
+
+/* The cut of an event whose fds are closed, or are about to be: all that they counted is in closed_*, and nothing moves. */
+static inline void counters_settle(EventCounters *c) {
+        c->cut = (EventCut){ .delivered = counter_get(&c->delivered), .filtered = counter_get(&c->filtered),
+                             .duplicates = counter_get(&c->duplicates), .sampled = counter_get(&c->sampled),
+                             .duplicates_sampled = counter_get(&c->duplicates_sampled), .is_consistent = true };
+        for (int i = 0; i < _LOSS_EVENT_MAX; i++)
+                c->cut.lost[i] = counter_get(&c->lost[i]);
+        counters_note_kernel(c);
+}
+
+/* The cut of what clients emit: only up to here it is known what became of it. */
+static inline void counters_settle_emitted(EventCounters *c) {
+        counters_settle(c);
+        counter_add(&c->closed_expected, c->emitted - c->closed_count);
+        c->closed_count = c->emitted;
+        counters_note_kernel(c);
 }
 
 /* What one ring carried, samples or not. Written by its reader. */

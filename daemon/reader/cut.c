@@ -70,8 +70,8 @@ static void cut_take(EventCut *cut, const EventCounters *counters) {
 static void cut_sum(const EventCut *cut, const EventCounters *counters, uint64_t *ret_counted, uint64_t *ret_known) {
         uint64_t known = cut->delivered + cut->filtered + cut->duplicates + cut->ring_lost + counter_get(&counters->closed_lost);
 
-        for (int i = 0; i < _LOSS_EVENT_MAX; i++)
-                known += cut->lost[i];
+        for (int i = 0; i < _LOSS_EVENT_MAX; i++) /* a cut that is complete has those of the kernel too, which are in the sum */
+                known += i != LOSS_KERNEL_RING && i != LOSS_KERNEL_UNWRITTEN ? cut->lost[i] : 0;
         *ret_counted = cut->expected + counter_get(&counters->closed_expected) + cut->sampled;
         *ret_known = known;
 }
@@ -168,6 +168,7 @@ static void reader_cut_closed(const Reader *r, const SnapshotEvent *e) {
 
         cut_take(&cut, counters);
         counters->cut = cut;
+        counters_note_kernel(counters);
 }
 
 /* Streams first to last of a CPU belong to one event. */
@@ -298,11 +299,16 @@ static int reader_cut_remote(Reader *r, const SnapshotCpu *c, const CutScope *sc
 
 int reader_cut(Reader *r, const CutScope *scope) {
         const SnapshotCpu *c = &r->snapshot->cpus[r->slot];
+        EventStreams at = { .scope = scope };
         int error = reader_guard(r) > 0 ? 0 : reader_cut_here(r, c, scope);
 
         if (error == 0 && reader_guard(r) > 0) /* the thread may have been moved a moment ago */
                 error = reader_cut_remote(r, c, scope);
         if (error == READER_E_STARVED && r->command)
                 r->command->is_resumed = true; /* others would write again in the pauses, and it might never end */
-        return error != 0 ? error : reader_cut_ring(r);
+        if (error != 0)
+                return error;
+        while (next_streams(r, c, &at))
+                counters_note_kernel(counters_of(c, &at));
+        return reader_cut_ring(r);
 }

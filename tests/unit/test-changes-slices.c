@@ -169,11 +169,84 @@ static void test_one_place(void **state) {
         }
 }
 
+/* ---- what is told in the middle ---------------------------------------------------------------------------------- */
+
+#define LOST 3
+
+#define LONG_CALL (11 * NSEC_PER_MSEC) /* main serves others behind each */
+
+typedef struct Asking {
+        RigClient *client;
+        unsigned n; /* lists that were asked for in pauses of readers */
+} Asking;
+
+static Perfd__V1__Request list_request(void) {
+        static Perfd__V1__ListRequest q = PERFD__V1__LIST_REQUEST__INIT;
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+
+        request.body_case = PERFD__V1__REQUEST__BODY_LIST;
+        request.list = &q;
+        return request;
+}
+
+static void ask(void *userdata) {
+        Asking *a = userdata;
+        Perfd__V1__Request request = list_request();
+
+        rig_post(a->client, &request);
+        a->n++;
+}
+
+static void check_lost(RigClient *c, uint64_t lost) {
+        Perfd__V1__ServerMessage *m = rig_receive(c);
+
+        assert_non_null(m);
+        assert_int_equal(m->response->list->n_events, EVENTS);
+        for (size_t i = 0; i < EVENTS; i++)
+                assert_int_equal(m->response->list->events[i]->lost, lost);
+        perfd__v1__server_message__free_unpacked(m, NULL);
+}
+
+/*
+ * Losses are those of the last cut for who asks while main keeps what old fds have counted: these are in that cut, and are not to be
+ * counted once more, until there is another one.
+ */
+static void test_losses_in_a_replace(void **state) {
+        Perfd__V1__SetPeriodRequest period = PERFD__V1__SET_PERIOD_REQUEST__INIT;
+        Perfd__V1__Request request = list_request();
+        RigClient asks, changes;
+        Asking a = { .client = &asks };
+        Rig rig;
+
+        begin(&rig);
+        rig_become(0);
+        rig_connect(&rig, &asks, true);
+        rig_connect(&rig, &changes, true);
+        played_occur(2);
+        played_lose(LOST);
+        rig_send(&asks, &request);
+        check_lost(&asks, LOST * RIG_CPUS);
+        period.name = (char *)"e0";
+        period.period = 7;
+        played_set_happening(ask, &a);
+        played_take(LONG_CALL);
+        rig_say(&changes, PERFD__V1__REQUEST__BODY_SET_PERIOD, &period);
+        played_take(0);
+        played_set_happening(NULL, NULL);
+        assert_true(a.n > 0);
+        for (unsigned i = 0; i < a.n; i++)
+                check_lost(&asks, LOST * RIG_CPUS);
+        rig_hang_up(&changes);
+        rig_hang_up(&asks);
+        rig_stop(&rig);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_calls_at_once),
                 cmocka_unit_test(test_reads_of_main),
                 cmocka_unit_test(test_one_place),
+                cmocka_unit_test(test_losses_in_a_replace),
         };
 
         thread_become(THREAD_MAIN);

@@ -265,6 +265,10 @@ static void test_totals(void **state) {
         count_hundred(counters(rig, 0, 0));
         count_hundred(counters(rig, 0, 1));
         counters(rig, 0, 1)->cut.expected = 102;
+        counters_note_kernel(counters(rig, 0, 0));
+        counters_note_kernel(counters(rig, 0, 1));
+        counter_add(&counters(rig, 0, 1)->closed_lost, 7); /* of an fd that is in the cut, and is about to be closed */
+        counter_add(&counters(rig, 0, 1)->closed_expected, 102);
         sum = ledger_event_totals(&rig->ledger, &rig->registrations[0]);
         assert_int_equal(sum.delivered, 140);
         assert_int_equal(sum.filtered, 40);

@@ -30,8 +30,8 @@ static void add_closed(EventCounters *c, const ReadCount *read, bool is_sampling
         counter_add(&c->closed_expected, expected);
         if (!is_standby)
                 return;
-        c->closed_standby_lost += read->lost;
-        c->closed_standby_expected += expected;
+        counter_add(&c->closed_standby_lost, read->lost);
+        counter_add(&c->closed_standby_expected, expected);
 }
 
 /*

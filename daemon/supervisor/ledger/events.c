@@ -10,32 +10,9 @@
 #include "daemon/supervisor/ledger/ledger.h"
 #include "daemon/supervisor/readers/publish.h"
 
-/* Without what fds lost while other ones were active, as all that follows. */
-static uint64_t event_ring_lost(const EventCounters *c) {
-        return c->cut.ring_lost + counter_get(&c->closed_lost) - counters_standby_lost(c);
-}
-
-static uint64_t event_occurred(const EventCounters *c) {
-        return counters_expected(c) - counters_duplicates(c);
-}
-
-/*
- * Occurrences that the kernel counted without writing a record and without counting that as a loss: it does so when a
- * change of perf events from another CPU, anybody's, interrupts it in between (seen on 6.18). They are what is left of
- * its count when everything that was read and lost is taken off; that everything that was read is accounted for is what
- * the ring's own row says.
- *
- * What clients emit is never among them: no kernel counts it.
- */
-static uint64_t event_unwritten(const Ledger *s, const EventCounters *c, uint32_t slot) {
-        uint64_t occurred = event_occurred(c), known = c->cut.delivered + c->cut.filtered + event_ring_lost(c);
-
-        for (int i = 0; i < _LOSS_EVENT_MAX; i++)
-                known += c->cut.lost[i];
-        return slot < s->readers->n_cpus && s->readers->attr.has_lost && c->cut.is_consistent && !c->cut.is_approximate &&
-                               occurred > known
-                       ? occurred - known
-                       : 0;
+/* What clients emit is never among them: no kernel counts it. */
+static bool has_unwritten(const Ledger *s, uint32_t slot) {
+        return slot < s->readers->n_cpus && s->readers->attr.has_lost;
 }
 
 /*
@@ -57,10 +34,14 @@ static const EventCounters *counters_of(const Ledger *s, const Event *event, uin
                 live->lost[i] = live->cut.lost[i] = counter_get(&c->lost[i]);
         live->closed_count = c->closed_count;
         live->closed_lost = counter_get(&c->closed_lost);
+        counters_note_kernel(live);
         return live;
 }
 
-/* As of the last cut, or later. */
+/*
+ * What readers count as of now, and what the kernel lost as of the last cut: it was added up then, because in the middle of a change
+ * main has kept what some of the old fds have counted, which is in that cut too.
+ */
 EventCut ledger_event_totals(const Ledger *s, const Registration *g) {
         EventCut sum = { .is_consistent = true };
 
@@ -72,8 +53,8 @@ EventCut ledger_event_totals(const Ledger *s, const Registration *g) {
                 sum.filtered += counter_get(&c->filtered);
                 for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                         sum.lost[i] += counter_get(&c->lost[i]);
-                sum.lost[LOSS_KERNEL_RING] += event_ring_lost(c);
-                sum.lost[LOSS_KERNEL_UNWRITTEN] += event_unwritten(s, c, slot);
+                sum.lost[LOSS_KERNEL_RING] += c->cut.lost[LOSS_KERNEL_RING];
+                sum.lost[LOSS_KERNEL_UNWRITTEN] += has_unwritten(s, slot) ? c->cut.lost[LOSS_KERNEL_UNWRITTEN] : 0;
         }
         return sum;
 }
@@ -124,13 +105,13 @@ bool ledger_numbers(const Ledger *s, const DispatcherReport *report, const Event
         *ret = (LedgerNumbers){ .delivered = cut->delivered - late, .filtered = cut->filtered };
         for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                 ret->lost[i] = cut->lost[i];
-        ret->lost[LOSS_KERNEL_RING] = event_ring_lost(c);
-        ret->lost[LOSS_KERNEL_UNWRITTEN] = event_unwritten(s, c, slot);
+        ret->lost[LOSS_KERNEL_RING] = counters_ring_lost(c);
+        ret->lost[LOSS_KERNEL_UNWRITTEN] = has_unwritten(s, slot) ? counters_unwritten(c) : 0;
         ret->lost[LOSS_LATE] = late;
         sum = ret->delivered + ret->filtered;
         for (int i = 0; i < _LOSS_MAX; i++)
                 sum += ret->lost[i];
-        ret->occurred = has_expected(s, c, slot) ? event_occurred(c) : sum;
+        ret->occurred = has_expected(s, c, slot) ? counters_occurred(c) : sum;
         return cut->is_consistent && ret->occurred == sum;
 }
 
