@@ -250,6 +250,27 @@ static void test_fatal(void **state) {
         assert_int_equal(checkpoint(NULL), 0); /* nobody is served outside of operations */
 }
 
+static int on_broken(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        return -EPIPE;
+}
+
+/* What fails while others are served ends what runs, with the error that it was: the loop is over. */
+static void test_fatal_in_between(void **state) {
+        _cleanup_close_ int fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+        Rig *rig = *state;
+        Connection c = peer_of(rig, 'c', 1000, true);
+        sd_event_source *broken = NULL;
+
+        assert_true(fd >= 0);
+        assert_true(sd_event_add_io(rig->event, &broken, fd, EPOLLIN, on_broken, NULL) >= 0);
+        assert_true(sd_event_source_set_exit_on_failure(broken, true) >= 0);
+        c.in_turn = check;
+        ask(rig, &c, OPERATION_CHANGE);
+        (void)operations_run(&rig->o);
+        assert_int_equal(rig->checked, -EPIPE);
+        sd_event_source_disable_unref(broken);
+}
+
 /* ---- fds --------------------------------------------------------------------------------------------------------- */
 
 static void dispatch(Rig *rig) {
@@ -307,6 +328,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_glance_in_the_middle, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_wait, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_fatal, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_fatal_in_between, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_listen, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_listen_fails, setup, teardown),
         };

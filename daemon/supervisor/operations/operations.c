@@ -294,7 +294,7 @@ static int answer_glances(Operations *o) {
 static int serve(Operations *o, uint64_t usec) {
         nsec_t end = clock_now(CLOCK_MONOTONIC) + TURN_NSEC, began = clock_now(CLOCK_THREAD_CPUTIME_ID);
         LogCause charged = log_charge(LOG_CAUSE_NOBODY);
-        int r = 1;
+        int r = 1, code;
 
         o->is_serving = true; /* what is answered in between has no checkpoints: sd_event_run(3) does not nest */
         o->at_once_until = 0;
@@ -304,6 +304,8 @@ static int serve(Operations *o, uint64_t usec) {
                 if (clock_now(CLOCK_MONOTONIC) >= end)
                         break;
         }
+        if (r >= 0 && sd_event_get_exit_code(o->event, &code) >= 0 && code < 0)
+                r = code; /* a source has failed: what runs would only fail in turn, at a loop that is over */
         if (r >= 0)
                 r = answer_glances(o);
         o->is_serving = false;
