@@ -124,9 +124,11 @@ bool connection_give(Connection *c, int *ret_fd, uint8_t **ret_unsent, size_t *r
 
 /*
  * request-text.c: checks the characters of all texts of a request (config/text/text.h) before it is processed. 0, or
- * REFUSED_INVALID "bad-text" with the position in the text.
+ * REFUSED_INVALID "bad-text" with the position in the text. Not those of samples: request_check_sample_texts().
  */
 int request_check_texts(const Perfd__V1__Request *request, Explanation *e);
+/* The same for one sample of an emit, whose event is not there: the name of one that is was checked when it was added. */
+int request_check_sample_texts(const Perfd__V1__ExternalSample *sample, Explanation *e);
 
 #define REQUEST_VALUES_MAX ((size_t)1 << 16)
 #define REQUEST_EMIT_VALUES_MAX ((size_t)1 << 18)

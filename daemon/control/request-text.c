@@ -77,8 +77,12 @@ static int message_check(const ProtobufCMessage *m, Explanation *e) {
 }
 
 int request_check_texts(const Perfd__V1__Request *request, Explanation *e) {
-        /* the name of a sample's event is only looked for, and there are too many of them to look twice */
+        /* the name of a sample's event is looked for first: there are too many of them to look twice */
         if (request->body_case == PERFD__V1__REQUEST__BODY_EMIT)
                 return 0;
         return message_check(&request->base, e);
+}
+
+int request_check_sample_texts(const Perfd__V1__ExternalSample *sample, Explanation *e) {
+        return message_check(&sample->base, e);
 }

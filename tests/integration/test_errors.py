@@ -171,6 +171,7 @@ def test_texts():
                 ("bad-text", "INVALID", "^args: ", 5, add(event="kprobe:vfs_read", args="a=%d\x1b")),
                 ("bad-text", "INVALID", "^value: ", 1, add(attr=[pb.AttrSetting(name="a", value="\n")])),
                 ("bad-text", "INVALID", "^path: ", 2, {"plan": pb.PlanRequest(yaml="version: 1", path="a\nb")}),
+                ("bad-text", "INVALID", "^event: ", 2, {"emit": pb.EmitRequest(samples=[pb.ExternalSample(event="a\nb", time=1)])}),
                 ("bad-text", "INVALID", "^glob: found 'aaa.*longer", 4096, {"list": pb.ListRequest(glob="a" * 5000)}),
                 ("bad-text", "INVALID", "^where: ", 8, subscribe(events=[SWITCH], where="cpu == \u202e1"))])
     with running() as (daemon, client):

@@ -325,6 +325,7 @@ static void test_emit(void **state) {
         assert_int_equal(subscribe_as(&rig, &s, 0, "external:*"), PERFD__V1__STATUS__STATUS_OK);
         emit(&looker, "external:deploy", clock_now(CLOCK_MONOTONIC), 1, "not-granted");
         emit(&c, "external:other", clock_now(CLOCK_MONOTONIC), 1, "not-granted");
+        emit(&c, "external:\xe2\x80\xae" "deploy", clock_now(CLOCK_MONOTONIC), 1, "bad-text");
         emit_about(&c, 1, "external:deploy", clock_now(CLOCK_MONOTONIC), 1, "not-granted"); /* init is another one's */
         emit(&c, "external:deploy", 0, 1, "bad-time");
         emit(&c, "external:deploy", clock_now(CLOCK_MONOTONIC), UINT64_C(1) << 40, "bad-value");

@@ -192,6 +192,8 @@ static int check_samples(RequestContext *a, uint8_t *raw, Explanation *e) {
 
         for (size_t i = 0; i < q->n_samples && r == 0; i++) {
                 r = checkpoint(e);
+                if (r == 0 && !events_find(a->requests->events, q->samples[i]->event))
+                        r = request_check_sample_texts(q->samples[i], e);
                 if (r == 0)
                         r = check_emitter(&a->access, q->samples[i], e);
                 if (r == 0)
