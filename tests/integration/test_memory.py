@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """The memory of subscribers: it is charged as it is used, so that many modest ones fit; together they hold no more than they
-may, whatever they do, and no more than perfd's cgroup has left; and who reads loses nothing by those who do not. Needs root."""
+may, whatever they do, and no more than perfd's cgroup and address space have left; and who reads loses nothing by those who do not. Needs root."""
 import contextlib
 import os
+import resource
 import threading
 
 import perfd
@@ -242,6 +243,26 @@ def test_memory_limit():
         got_all(daemon, good, calls)
         with open(os.path.join(path, "memory.max_usage_in_bytes"), encoding="ascii") as f:
             print(f"  {int(f.read()) / MIB:.1f} of {LIMIT} MiB at most")
+
+
+def test_address_space():
+    """Rings that somebody takes until there are no more leave perfd enough for what it allocates itself, such as for a plan."""
+    if perfd.SANITIZER != "none":
+        raise Skip("a sanitizer maps terabytes")
+    config = "version: 1\naccess: { stream-mode: 0666 }\n"
+    with Daemon(config, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (500 * MIB, 500 * MIB))) as daemon, \
+         contextlib.ExitStack() as stack:
+        reason, n = "", 0
+        while not reason:
+            client, n = stack.enter_context(daemon.client_of(NOBODY)), n + 1
+            try:
+                client.request(subscribe=pb.SubscribeRequest(ring_bytes=16 * MIB, records=n))
+            except Refused as no:
+                reason = no.response.reason
+        equal(reason, "queue-memory", f"why there is no ring {n}")
+        check(n > 8, f"only {n - 1} rings of 16 MiB fit")
+        with daemon.client_of(NOBODY) as client:
+            refused(client, "bad-config", plan=pb.PlanRequest(yaml="version: 1\nx: [" + "a," * 500_000 + "]"))
 
 
 if __name__ == "__main__":

@@ -49,6 +49,25 @@ static void test_host(void **state) {
         assert_true(room() == INT64_MAX);
 }
 
+/* What may be mapped, and what Linux has promised where it promises no more than it has. */
+static void test_addresses(void **state) {
+        write_file("/proc/self/limits", "Limit Soft Limit Hard Limit Units\n"
+                                        "Max address space         67108864             unlimited            bytes\n");
+        assert_true(room() == (1024 - 128) * (int64_t)MIB); /* what is mapped is not said */
+        write_file("/proc/self/status", "Name:\tperfd\nVmPeak:\t   99999 kB\nVmSize:\t   20480 kB\n");
+        assert_true(room() == (64 - 8 - 20) * MIB);
+        write_file("/proc/self/limits", "Max address space         unlimited            unlimited            bytes\n");
+        assert_true(room() == (1024 - 128) * (int64_t)MIB);
+
+        write_file("/proc/meminfo", "MemTotal: 1048576 kB\nMemAvailable: 1048576 kB\n"
+                                    "CommitLimit: 65536 kB\nCommitted_AS: 61440 kB\n");
+        make_folder("/proc/sys/vm");
+        write_file("/proc/sys/vm/overcommit_memory", "0\n");
+        assert_true(room() == (1024 - 128) * (int64_t)MIB);
+        write_file("/proc/sys/vm/overcommit_memory", "2\n");
+        assert_true(room() == (64 - 8 - 60) * MIB);
+}
+
 static void test_v2(void **state) {
         MemoryLimits m = MEMORY_LIMITS_NULL;
         int fd;
@@ -148,6 +167,7 @@ static void test_no_fds(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_host, begin, end),
+                cmocka_unit_test_setup_teardown(test_addresses, begin, end),
                 cmocka_unit_test_setup_teardown(test_v2, begin, end),
                 cmocka_unit_test_setup_teardown(test_container, begin, end),
                 cmocka_unit_test_setup_teardown(test_v1, begin, end),

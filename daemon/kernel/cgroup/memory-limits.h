@@ -1,6 +1,6 @@
 /*
  * How much memory this process may still take: of the host's, and of what the limits of its cgroup and those above it leave
- * (memory.max and memory.high, v1: memory.limit_in_bytes). Main thread.
+ * (memory.max and memory.high, v1: memory.limit_in_bytes), RLIMIT_AS, and vm.overcommit_memory where that is 2. Main thread.
  */
 #pragma once
 
