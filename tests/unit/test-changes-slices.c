@@ -175,10 +175,10 @@ static void test_one_place(void **state) {
 
 #define LONG_CALL (11 * NSEC_PER_MSEC) /* main serves others behind each */
 
-typedef struct Asking {
+typedef struct Asker {
         RigClient *client;
         unsigned n; /* lists that were asked for in pauses of readers */
-} Asking;
+} Asker;
 
 static Perfd__V1__Request list_request(void) {
         static Perfd__V1__ListRequest q = PERFD__V1__LIST_REQUEST__INIT;
@@ -190,7 +190,7 @@ static Perfd__V1__Request list_request(void) {
 }
 
 static void ask(void *userdata) {
-        Asking *a = userdata;
+        Asker *a = userdata;
         Perfd__V1__Request request = list_request();
 
         rig_post(a->client, &request);
@@ -215,7 +215,7 @@ static void test_losses_in_a_replace(void **state) {
         Perfd__V1__SetPeriodRequest period = PERFD__V1__SET_PERIOD_REQUEST__INIT;
         Perfd__V1__Request request = list_request();
         RigClient asks, changes;
-        Asking a = { .client = &asks };
+        Asker a = { .client = &asks };
         Rig rig;
 
         begin(&rig);
