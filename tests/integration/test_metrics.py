@@ -1,0 +1,91 @@
+#!/usr/bin/python3
+"""`perfctl metrics`: read by the parsers of Prometheus' own client, in both formats, and compared with the ledger. Needs root."""
+import os
+import subprocess
+
+import perfd
+from perfd import Daemon, Skip, Workload, add, check, equal, pb, wait_until
+from test_control import PERFCTL
+from test_perfctl import GETPPID
+from test_promises import CPUS
+
+CALLS = 1000
+
+
+def families(daemon, *words):
+    """{(sample, labels): value}, and the text."""
+    try:
+        from prometheus_client.openmetrics import parser as openmetrics  # pylint: disable=import-outside-toplevel
+        from prometheus_client import parser  # pylint: disable=import-outside-toplevel
+    except ImportError:
+        raise Skip("no python3-prometheus-client; ./tests/packages test installs it") from None
+    text = subprocess.run([PERFCTL, "--socket", daemon.control, "metrics", *words], capture_output=True, text=True, check=True,
+                          timeout=perfd.PATIENCE).stdout
+    parse = openmetrics if words else parser
+    values = {}
+    for family in parse.text_string_to_metric_families(text):
+        check(family.documentation and family.type in ("counter", "gauge"), f"{family.name}: {family.type}")
+        for sample in family.samples:
+            key = sample.name, tuple(sorted(sample.labels.items()))
+            check(key not in values, f"{key} is there twice")
+            values[key] = sample.value
+    return values, text
+
+
+def of(values, name, **labels):
+    return sum(value for (sample, has), value in values.items() if sample == name and set(labels.items()) <= set(has))
+
+
+def test_formats():
+    """The same series in both; each family once, its samples together."""
+    with Daemon() as daemon, daemon.client() as control:
+        add(control, {"event": GETPPID, "name": "calls"}, "cpu-clock")
+        plain, text = families(daemon)
+        opened, other = families(daemon, "--openmetrics")
+        equal(set(plain), set(opened), "series")
+        check(other.endswith("# EOF\n") and "# EOF" not in text, "the end")
+        lines = [line for line in text.splitlines() if line.startswith("# TYPE ")]
+        equal(len(lines), len(set(lines)), "families")
+        equal(of(plain, "perfd_events"), 2, "events")
+        equal(of(plain, "perfd_omitted_series"), 0, "omitted")
+
+
+def test_numbers():
+    """Of what is known: calls of two programs, a subscriber."""
+    with Daemon() as daemon, daemon.client() as control, daemon.client(stream=True) as client, \
+            Workload("syscalls", CALLS, cpus=CPUS) as load:
+        add(control, {"event": GETPPID, "name": "calls", "target": pb.Target(pids=load.pids)})
+        items = client.subscribe(events=["calls"])
+        load.go()
+        counts = load.done()
+        for _ in range(sum(counts)):
+            next(items)
+        wait_until(lambda: of(families(daemon)[0], "perfd_subscriber_sent_total") == sum(counts), "the stream to have all")
+        values, _ = families(daemon)
+        for cpu, made in zip(CPUS, counts):
+            for name in "count", "occurred", "delivered":
+                equal(of(values, f"perfd_event_{name}_total", event="calls", cpu=str(cpu)), made, f"{name} of CPU {cpu}")
+        equal(of(values, "perfd_event_lost_total", event="calls"), 0, "lost")
+        check(("perfd_event_lost_total", (("cpu", str(CPUS[0])), ("event", "calls"), ("reason", "kernel_ring"))) in values,
+              "a reason that has not happened is a series, so that an alert can see its first increase")
+        equal(of(values, "perfd_subscriber_matched_total"), sum(counts), "matched")
+        equal(of(values, "perfd_subscribers"), 1, "subscribers")
+        equal(of(values, "perfd_ledger_balanced"), 1, "balanced")
+        equal(of(values, "perfd_event_enabled", event="calls", kernel_event=GETPPID), 1, "enabled")
+        client.stop()
+        for item in items:
+            pass
+        load.exit()
+
+
+def test_not_granted():
+    with Daemon(config="version: 1\naccess: {stream-mode: 0666, rules: [{users: [nobody], subscribe: ['cpu-clock']}]}\n") as daemon:
+        os.chmod(os.path.dirname(daemon.stream), 0o711)
+        done = subprocess.run(["setpriv", "--reuid", "65534", "--clear-groups", PERFCTL, "--socket", daemon.stream, "metrics"],
+                              capture_output=True, text=True, check=False, timeout=perfd.PATIENCE)
+        equal((done.returncode, done.stdout), (1, ""), done.stderr)
+        check("access.rules do not grant `status` to you" in done.stderr, done.stderr)
+
+
+if __name__ == "__main__":
+    perfd.main(globals())
