@@ -103,8 +103,8 @@ static int check_reservation(const Subscriptions *s, uid_t uid, size_t bytes, si
                 return 0;
         return refuse(e, REFUSED_EXHAUSTED, "queue-memory",
                       "%zu bytes for a subscriber: all of them hold %zu of %zu, which is what subscribers.memory (%llu) allows, "
-                      "and the memory that this host, perfd's cgroup or its address space has left; request a smaller ring or none, or end some "
-                      "subscriptions",
+                      "and the memory that this host, perfd's cgroup or its address space has left; request a smaller ring "
+                      "or none, or end some subscriptions",
                       bytes, s->memory.reserved, of_all, (unsigned long long)s->settings->config->subscriber_memory);
 }
 
