@@ -272,6 +272,18 @@ static void test_written_by_others(void **state) {
         }
 }
 
+/* Of a configuration that is only checked, by whoever does it: the folder need not be there, nor be his. */
+static void test_place(void **state) {
+        Explanation e = EXPLANATION_NULL;
+
+        assert_int_equal(state_file_check_place(path, &e), 0);
+        assert_int_equal(state_file_check_place("/nonexistent/folder/events", &e), 0);
+        assert_int_equal(state_file_check_place("/tmp/events-of-nobody", &e), REFUSED_DENIED);
+        assert_non_null(strstr(e.text, "/tmp cannot be the directory of the state file: others may write to it, as intended"));
+        assert_int_equal(state_file_check_place("/dev/null", &e), REFUSED_DENIED);
+        assert_non_null(strstr(e.text, "/dev/null is a device"));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_written_and_read),
@@ -283,6 +295,7 @@ int main(void) {
                 cmocka_unit_test(test_half_written),
                 cmocka_unit_test(test_folder_of_others),
                 cmocka_unit_test(test_written_by_others),
+                cmocka_unit_test(test_place),
         };
 
         return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -74,11 +74,32 @@ static int begin_check(int folder, const char *name, const char *path, Explanati
                 "program: set the key `state` of its configuration to a file of perfd's own, or remove this one", path);
 }
 
-int state_file_check_place(const char *path, Explanation *e) {
-        struct stat st;
+static int mode_check(const char *folder, mode_t mode, Explanation *e) {
+        if (mode & 022 && mode & S_ISVTX) /* as /tmp is: to be shared */
+                return refuse(e, REFUSED_DENIED, "state-file", "%s cannot be the directory of the state file: others may write "
+                        "to it, as intended (mode %04o); give perfd a directory of its own (" FOLDER_IS_SET_BY ")", folder,
+                              (unsigned)mode & 07777);
+        if (mode & 022)
+                return refuse(e, REFUSED_DENIED, "state-file", "%s cannot be the directory of the state file: others may write "
+                        "to it (mode %04o); remove that permission (chmod go-w), or give perfd another directory "
+                        "(" FOLDER_IS_SET_BY ")",
+                              folder, (unsigned)mode & 07777);
+        return 0;
+}
 
-        if (lstat(path, &st) < 0)
-                return 0;
+/* Whose the folder is, is not for who asks here: it may be another user than that of perfd. */
+int state_file_check_place(const char *path, Explanation *e) {
+        const char *slash = strrchr(path, '/');
+        _cleanup_free_ char *folder = strndup(path, slash == path ? 1 : (size_t)(slash - path));
+        struct stat st;
+        int r = 0;
+
+        if (!folder)
+                return error_origin(-ENOMEM);
+        if (stat(folder, &st) == 0)
+                r = mode_check(folder, st.st_mode, e);
+        if (r != 0 || lstat(path, &st) < 0)
+                return r;
         return S_ISREG(st.st_mode) ? begin_check(AT_FDCWD, path, path, e) : refuse_kind(path, st.st_mode, e);
 }
 
@@ -90,16 +111,7 @@ static int folder_check(const Place *p, Explanation *e) {
         if (st.st_uid != geteuid() && st.st_uid != 0)
                 return refuse(e, REFUSED_DENIED, "state-file", "%s cannot be the directory of the state file: it belongs to uid "
                         "%u, and not to perfd's, %u, or to root", p->folder, (unsigned)st.st_uid, (unsigned)geteuid());
-        if (st.st_mode & 022 && st.st_mode & S_ISVTX) /* as /tmp is: to be shared */
-                return refuse(e, REFUSED_DENIED, "state-file", "%s cannot be the directory of the state file: others may write "
-                        "to it, as intended (mode %04o); give perfd a directory of its own (" FOLDER_IS_SET_BY ")", p->folder,
-                              (unsigned)st.st_mode & 07777);
-        if (st.st_mode & 022)
-                return refuse(e, REFUSED_DENIED, "state-file", "%s cannot be the directory of the state file: others may write "
-                        "to it (mode %04o); remove that permission (chmod go-w), or give perfd another directory "
-                        "(" FOLDER_IS_SET_BY ")",
-                              p->folder, (unsigned)st.st_mode & 07777);
-        return 0;
+        return mode_check(p->folder, st.st_mode, e);
 }
 
 /* STATE_FILE_E_MISSING: there is no such folder. */

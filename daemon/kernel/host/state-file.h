@@ -28,7 +28,10 @@ int state_file_write(const char *path, const uint8_t *bytes, size_t n, Explanati
  * be read; STATE_FILE_E_MISSING. Negative: memory.
  */
 int state_file_read(const char *path, uint8_t **ret_bytes, size_t *ret_n, Explanation *e);
-/* For who only checks a configuration, and need not be who uses it: REFUSED_DENIED if what is there, as far as it can be seen, is none. */
+/*
+ * For who only checks a configuration, and need not be who uses it: REFUSED_DENIED if what is there, as far as it can be seen, is
+ * none, or if others may write to its folder. Negative: memory.
+ */
 int state_file_check_place(const char *path, Explanation *e);
 /* Its contents begin at *ret_begin. REFUSED_INVALID as above. Pure. */
 int state_file_check(const char *path, const uint8_t *file, size_t length, size_t *ret_begin, Explanation *e);
