@@ -1,6 +1,7 @@
 /*
- * System calls that are given up; and: CAP_SYS_ADMIN is given up for good where events open without, and else is there as before. In user namespaces, where
- * everybody has all capabilities: each case in a process of its own.
+ * System calls that are given up; and: CAP_SYS_ADMIN is given up for good where events open without, and else is there as before; and
+ * of root's capabilities all but those that perfd needs. In user namespaces, where everybody has all capabilities: each case in a
+ * process of its own.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/capability.h>
 #include <sys/mount.h>
@@ -31,6 +33,13 @@
 
 static bool asks_for_admin; /* the kernel that is played */
 static unsigned n_opened;
+static int probes_error; /* of access(2) to uprobe_events; 0: it can be written */
+
+int __wrap_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode) {
+        errno = probes_error;
+        return probes_error ? -1 : 0;
+}
 
 static bool has(cap_flag_t set, cap_value_t capability) {
         cap_flag_value_t value = CAP_CLEAR;
@@ -124,20 +133,88 @@ static bool is_not_there(void) {
         return privileges_reduce(&r) == 0 && !r.has_given_up && n_opened == 0 && !*r.text;
 }
 
-static void test_each(void **state) {
-        static bool (*const cases[])(void) = { is_given_up, is_kept, is_kept_as_asked, is_all_there_is, is_not_there };
+/* What root has besides is gone for good: its files, its modules, other processes. */
+static bool has_what_root_keeps(void) {
+        static const cap_value_t gone[] = { CAP_SYS_MODULE, CAP_SYS_BOOT, CAP_SETUID, CAP_NET_ADMIN, CAP_MKNOD, CAP_SETPCAP };
 
-        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        for (size_t i = 0; i < sizeof(gone) / sizeof(*gone); i++)
+                if (!has_in_none(gone[i]))
+                        return false;
+        return has_in_all(CAP_PERFMON) && has_in_all(CAP_DAC_READ_SEARCH) && has_in_all(CAP_SYS_NICE) && has_in_all(CAP_KILL);
+}
+
+static bool is_reduced_root(int error, bool asks, bool keeps_admin, const char *words) {
+        PrivilegesReport r = PRIVILEGES_REPORT_NULL;
+
+        probes_error = error;
+        asks_for_admin = asks;
+        return privileges_reduce(&r) == 0 && !r.is_wrong && r.has_given_up == !keeps_admin && n_opened == 1 &&
+               strstr(r.text, words) && has_in_all(CAP_SYS_ADMIN) == keeps_admin && has_what_root_keeps();
+}
+
+static bool root_needs_no_admin(void) {
+        return is_reduced_root(0, false, false, "except those that perfd needs") &&
+               has_in_none(CAP_SYS_ADMIN);
+}
+
+static bool root_without_tracefs_needs_none(void) {
+        return is_reduced_root(ENOENT, false, false, "except those that perfd needs");
+}
+
+static bool root_needs_it_for_events(void) {
+        return is_reduced_root(0, true, true, "; CAP_SYS_ADMIN is one: this kernel requires it to open perf events");
+}
+
+static bool root_needs_it_for_probes(void) {
+        return is_reduced_root(EROFS, false, true, "; CAP_SYS_ADMIN is one: user probes require it where uprobe_events is read-only");
+}
+
+static bool root_keeps_all(void) {
+        PrivilegesReport r = PRIVILEGES_REPORT_NULL;
+
+        r.keep = true;
+        return privileges_reduce(&r) == 0 && !r.has_given_up && n_opened == 0 && strstr(r.text, "are kept, as requested") &&
+               has_in_all(CAP_SYS_ADMIN) && has_in_all(CAP_SYS_MODULE);
+}
+
+/* Of a container, whose root has less: what it has not is not asked for. */
+static bool root_has_less(void) {
+        drop(CAP_SYS_ADMIN);
+        drop(CAP_SYSLOG);
+        {
+                PrivilegesReport r = PRIVILEGES_REPORT_NULL;
+
+                return privileges_reduce(&r) == 0 && !r.is_wrong && !r.has_given_up && n_opened == 0 && has_in_none(CAP_SYSLOG) &&
+                       has_what_root_keeps();
+        }
+}
+
+/* In the namespace; whoever the test runs as outside. */
+static void become_root(uid_t outside) {
+        char line[32];
+        int fd = open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC), n = snprintf(line, sizeof(line), "0 %u 1", (unsigned)outside);
+
+        if (fd < 0 || write(fd, line, (size_t)n) != n || close(fd) < 0 || geteuid() != 0)
+                _exit(7);
+}
+
+static void check_cases(bool (*const *cases)(void), size_t n, bool as_root) {
+        for (size_t i = 0; i < n; i++) {
                 pid_t pid = fork();
                 int status;
 
                 assert_true(pid >= 0);
                 if (pid == 0) {
+                        const uid_t outside = geteuid();
+
                         if (unshare(CLONE_NEWUSER) < 0 || geteuid() == 0)
                                 _exit(NO_NAMESPACE);
                         thread_become(THREAD_MAIN);
                         open_perf_event = play_open;
-                        make_ambient();
+                        if (as_root)
+                                become_root(outside);
+                        else
+                                make_ambient();
                         _exit(cases[i]() ? 0 : 1);
                 }
                 assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -149,6 +226,19 @@ static void test_each(void **state) {
                 if (WEXITSTATUS(status) != 0)
                         fail_msg("case %zu: status %d", i, WEXITSTATUS(status));
         }
+}
+
+static void test_each(void **state) {
+        static bool (*const cases[])(void) = { is_given_up, is_kept, is_kept_as_asked, is_all_there_is, is_not_there };
+
+        check_cases(cases, sizeof(cases) / sizeof(*cases), false);
+}
+
+static void test_root(void **state) {
+        static bool (*const cases[])(void) = { root_needs_no_admin, root_without_tracefs_needs_none, root_needs_it_for_events,
+                                               root_needs_it_for_probes, root_keeps_all, root_has_less };
+
+        check_cases(cases, sizeof(cases) / sizeof(*cases), true);
 }
 
 static bool fails_with_eperm(long r) {
@@ -203,7 +293,8 @@ static void test_system_calls(void **state) {
 }
 
 int main(void) {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(test_each), cmocka_unit_test(test_system_calls) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(test_each), cmocka_unit_test(test_root),
+                                             cmocka_unit_test(test_system_calls) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
