@@ -447,6 +447,7 @@ bool supervisor_stop(Supervisor *s) {
         comm_table_deinit(&s->readers.comms);
         process_tree_deinit(&s->readers.process_tree);
         free(s->events.self_filter);
+        task_families_deinit(&s->events.families);
         changes_unfollow_cgroups(&s->changes);
         cgroup_hierarchy_deinit(&s->host.cgroups);
         tracing_close(&s->host.tracing);

@@ -170,6 +170,7 @@ void rig_stop(Rig *rig) {
         readers_free_budgets(&s->readers);
         configuration_free_persistent(&s->configuration);
         events_free_charges(&s->events);
+        task_families_deinit(&s->events.families);
         comm_table_deinit(&s->readers.comms);
         process_tree_deinit(&s->readers.process_tree);
         changes_unfollow_cgroups(&s->changes);

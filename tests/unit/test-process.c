@@ -10,11 +10,15 @@
 #include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "daemon/kernel/task/process.h"
+#include "daemon/kernel/task/tasks.h"
 
 static void test_cgroup_paths(void **state) {
         static const struct {
@@ -115,10 +119,65 @@ static void test_scan(void **state) {
         task_scan_free(scan);
 }
 
+/* A child that is there until it is ended. */
+static uint32_t begin_child(void) {
+        pid_t pid = fork();
+
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+                while (true)
+                        pause();
+        }
+        return (uint32_t)pid;
+}
+
+static void end_child(uint32_t pid) {
+        assert_int_equal(kill((pid_t)pid, SIGKILL), 0);
+        assert_int_equal(waitpid((pid_t)pid, NULL, 0), (pid_t)pid);
+}
+
+static bool is_descendant(TaskFamilies *f, nsec_t max_age, uint32_t pid) {
+        const uint32_t own = (uint32_t)getpid();
+        uint32_t *pids = NULL;
+        bool is = false;
+        size_t n = 0;
+
+        assert_int_equal(tasks_descendants(f, max_age, &own, 1, &pids, &n, NULL), 0);
+        for (size_t i = 0; i < n; i++)
+                is = is || pids[i] == pid;
+        free(pids);
+        return is;
+}
+
+/* What is known is enough for who says so, and for nobody else. */
+static void test_families(void **state) {
+        const nsec_t hour = 3600 * NSEC_PER_SEC;
+        TaskFamilies f = { .list = NULL };
+        uint32_t first = begin_child(), second;
+        nsec_t read_at;
+
+        assert_true(is_descendant(&f, hour, first)); /* nothing was known */
+        read_at = f.read_at;
+        second = begin_child();
+        assert_true(is_descendant(&f, hour, first));
+        assert_false(is_descendant(&f, hour, second));
+        assert_int_equal(f.read_at, read_at);
+        assert_true(is_descendant(&f, 0, second));
+        assert_true(f.read_at > read_at);
+        end_child(first);
+        assert_true(is_descendant(&f, hour, first));
+        assert_false(is_descendant(&f, 1, first)); /* a nanosecond is over */
+        end_child(second);
+        task_families_deinit(&f);
+        assert_null(f.list);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_cgroup_paths),
                 cmocka_unit_test(test_scan),
+                cmocka_unit_test(test_families),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -204,25 +204,45 @@ static size_t add_children(Family *families, size_t n, uint32_t parent, uint32_t
         return n_pids;
 }
 
-int tasks_descendants(const uint32_t *roots, size_t n_roots, uint32_t **ret_pids, size_t *ret_n, Explanation *e) {
-        _cleanup_free_ Family *families = NULL;
-        size_t n = 0, n_pids = 0;
+void task_families_deinit(TaskFamilies *f) {
+        free(f->list);
+        *f = (TaskFamilies){ .list = NULL };
+}
+
+/* With checkpoints, at which others may do the same. */
+static int families_update(TaskFamilies *f, nsec_t max_age, Explanation *e) {
+        TaskFamilies now = { .read_at = clock_now(CLOCK_MONOTONIC) };
+        int r;
+
+        if (f->list && now.read_at - f->read_at < max_age)
+                return 0;
+        r = read_families(&now.list, &now.n, e);
+        if (r != 0)
+                return r;
+        if (now.n > 0)
+                qsort(now.list, now.n, sizeof(*now.list), compare_parents);
+        task_families_deinit(f);
+        *f = now;
+        return 0;
+}
+
+int tasks_descendants(TaskFamilies *f, nsec_t max_age, const uint32_t *roots, size_t n_roots, uint32_t **ret_pids, size_t *ret_n,
+                      Explanation *e) {
+        size_t n_pids = 0;
         uint32_t *pids;
-        int r = read_families(&families, &n, e);
+        int r = families_update(f, max_age, e);
 
         if (r != 0)
                 return r;
-        pids = malloc((n + 1) * sizeof(*pids));
+        pids = malloc((f->n + 1) * sizeof(*pids));
         if (!pids)
                 return error_origin(-ENOMEM);
-        if (n > 0)
-                qsort(families, n, sizeof(*families), compare_parents);
-        for (size_t i = 0; i < n; i++)
-                families[i].ours = bsearch(&families[i].pid, roots, n_roots, sizeof(*roots), compare_tids);
+        for (size_t i = 0; i < f->n; i++)
+                f->list[i].ours = bsearch(&f->list[i].pid, roots, n_roots, sizeof(*roots), compare_tids);
         for (size_t i = 0; i < n_roots; i++)
-                n_pids = add_children(families, n, roots[i], pids, n_pids);
+                n_pids = add_children(f->list, f->n, roots[i], pids, n_pids);
         for (size_t i = 0; i < n_pids; i++)
-                n_pids = add_children(families, n, pids[i], pids, n_pids);
+                n_pids = add_children(f->list, f->n, pids[i], pids, n_pids);
         *ret_pids = pids;
         *ret_n = n_pids;
         return 0;

@@ -11,11 +11,20 @@
 
 /* The threads of a process, sorted. REFUSED_NOT_FOUND "gone" if there is no such process; or why it is not known. */
 int tasks_of_process(uint32_t pid, uint32_t **ret_tids, size_t *ret_n, Explanation *e);
+/* Who was whose child when all of /proc was read last. One thread at a time. */
+typedef struct TaskFamilies {
+        struct Family *list; /* sorted by parent */
+        size_t n;
+        nsec_t read_at; /* CLOCK_MONOTONIC: before it was */
+} TaskFamilies;
+
+void task_families_deinit(TaskFamilies *f);
 /*
  * The children of some processes, their children and so on, as far as they still have their parents; each once, and none of
- * `pids`, which are sorted. Reads /proc once.
+ * `pids`, which are sorted. As of a time that is at most max_age ago, and now if that is 0; reads /proc once, if at all.
  */
-int tasks_descendants(const uint32_t *pids, size_t n, uint32_t **ret_pids, size_t *ret_n, Explanation *e);
+int tasks_descendants(TaskFamilies *f, nsec_t max_age, const uint32_t *pids, size_t n, uint32_t **ret_pids, size_t *ret_n,
+                      Explanation *e);
 /*
  * When the thread that has this tid now was born, by this clock, to 10 ms; more by one that stands still while the host is
  * suspended. False if there is none.

@@ -3,6 +3,7 @@
 
 #include "daemon/base/index.h"
 #include "daemon/control/control.h"
+#include "daemon/kernel/task/tasks.h"
 #include "daemon/supervisor/events/pending.h"
 #include "daemon/supervisor/events/registration.h"
 #include "daemon/supervisor/readers/readers.h"
@@ -23,5 +24,7 @@ typedef struct Events {
         uint32_t last_event_id;
         PendingEvents pending;
         struct UidCharge *charges; /* supervisor/events/charges.c */
+        TaskFamilies families;     /* of targets that are processes */
+        nsec_t families_age;       /* how old they may be; 0 but for a look behind which another one follows */
         char *self_filter; /* excludes our threads in the kernel's filter language; NULL: the reader does it */
 } Events;

@@ -20,6 +20,11 @@
 #include "daemon/supervisor/events/room.h"
 
 #define TRIES 10
+/*
+ * Of what the first look may know already: the second one, behind the opening, finds who has come since. So an add of a thousand
+ * events on a process reads all of /proc once for each of them, and not twice.
+ */
+#define FIRST_LOOK_AGE (20 * NSEC_PER_MSEC)
 #define GROUP_TRIES 16 /* each finds the leader gone in one of a hundred of them, on a task that makes a thousand children a second */
 
 /* ---- filters ----------------------------------------------------------------------------------------------------- */
@@ -231,7 +236,9 @@ static int try_to_open(Events *s, const Registration *g, const char *filter, con
         _cleanup_(own_tasks_deinit) OwnTasks own = OWN_TASKS_NULL;
         int r;
 
+        s->families_age = FIRST_LOOK_AGE;
         r = own_find_targets(s, g, &before, &own, e);
+        s->families_age = 0;
         if (r == 0)
                 r = events_open_at(s, g, filter, &before, slots, n_slots, ret, e);
         if (r != 0)

@@ -101,7 +101,7 @@ static int add_process(TargetSet *w, uint32_t pid, Explanation *e) {
 }
 
 /* Children that are there already: a replacement would lose them, and who follows children wants them anyway. */
-static int add_descendants(TargetSet *w, const EventSpec *spec, Explanation *e) {
+static int add_descendants(Events *s, TargetSet *w, const EventSpec *spec, Explanation *e) {
         _cleanup_free_ uint32_t *pids = NULL, *roots = malloc((spec->n_pids + 1) * sizeof(*roots));
         size_t n = 0;
         int r;
@@ -110,7 +110,7 @@ static int add_descendants(TargetSet *w, const EventSpec *spec, Explanation *e) 
                 return error_origin(-ENOMEM);
         memcpy(roots, spec->pids, spec->n_pids * sizeof(*roots));
         qsort(roots, spec->n_pids, sizeof(*roots), compare_ids);
-        r = tasks_descendants(roots, spec->n_pids, &pids, &n, e);
+        r = tasks_descendants(&s->families, s->families_age, roots, spec->n_pids, &pids, &n, e);
         for (size_t i = 0; i < n && r == 0; i++) {
                 r = add_process(w, pids[i], e);
                 if (r == REFUSED_NOT_FOUND)
@@ -215,7 +215,7 @@ static int find_tasks(Events *s, const Registration *g, TargetSet *w, Explanatio
                 }
         }
         if (r == 0 && n_gone < spec->n_pids && !spec->no_inherit)
-                r = add_descendants(w, spec, e);
+                r = add_descendants(s, w, spec, e);
         if (r != 0)
                 return r;
         if (n_gone > 0)
