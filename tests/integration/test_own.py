@@ -75,9 +75,10 @@ def test_stat():
             no_add(ann, [words.strip()], refused_spec)
             no_add(ann, [words.strip()], spec("cs", name="fine", interval=SECOND), refused_spec)
         for more in {"while_connected": False}, {"keep": True, "while_connected": False}:
-            no_add(ann, ["does not end with its connection"], counted[0], **more)
+            no_add(ann, ["does not end with its connection (`while_connected`)"], counted[0], **more)
         refused(ann, "exists", add=pb.AddRequest(events=[counted[0]], while_connected=True))
         refused(ann, "exists", add=pb.AddRequest(events=[spec("cs", name="roots", interval=SECOND)], while_connected=True))
+        refused(ann, "not-granted", remove=pb.SelectRequest(names=[f"~{ANN}/roots"]))  # a name alone makes it nobody's own
         refused(ann, "bad-event", add=pb.AddRequest(events=[spec("no such", interval=SECOND)], while_connected=True))
         with daemon.client_of(BOB, groups=()) as bob:
             equal((temporary(bob, counted[0]), names(bob)), ([f"~{BOB}/page-faults"],) * 2, "the same of bob")

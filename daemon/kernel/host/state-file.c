@@ -234,6 +234,8 @@ int state_file_check(const char *path, const uint8_t *file, size_t length, size_
         unsigned version;
         size_t n, begin;
 
+        if (length == 0) /* there is a first line at least, also of no events */
+                return refuse(e, REFUSED_INVALID, "state-file", "%s is empty, as perfd never writes it: what it had is lost", path);
         if (end)
                 memcpy(line, file, (size_t)(end - file));
         if (!end || sscanf(line, WORDS "%u %zu%c", &version, &n, &rest) != 2)

@@ -188,8 +188,8 @@ int own_check_add(const Events *s, const Access *a, const Connection *c, const P
         if (r != 0)
                 return r;
         if (!q->while_connected || q->keep)
-                return access_refuse(a, "to add an event that does not end with its connection, unlike those of `perfctl watch` "
-                        "and `perfctl stat`,", e);
+                return access_refuse(a, "to add an event that does not end with its connection (`while_connected`), unlike those of "
+                        "`perfctl watch` and `perfctl stat`,", e);
         for (const Registration *g = s->registrations; g && n < OWN_CONNECTIONS_MAX; g = g->next) {
                 if (!own_is_of(&g->event->spec, a->uid))
                         continue;
