@@ -2,7 +2,7 @@
  * Return values of the daemon's functions.
  *
  *   0          success
- *   negative   -errno: fatal, only passed on, never compared
+ *   negative   -errno: fatal, only passed on, never compared (but where it is absorbed: requests/request-memory.c)
  *   positive   a Refusal: part of the contract, caused by a peer, a configuration, or a refusal of the kernel
  *
  * An Explanation has the text for people; control/status.c maps a Refusal to a wire status.

@@ -114,6 +114,14 @@ static bool holds_too_much(const Connection *c, Perfd__V1__Response__BodyCase bo
         return all > LONG_RESPONSES_MOST || own > LONG_RESPONSES_MOST / 2;
 }
 
+void connection_give_up(Connection *c, const char *why) {
+        LogCause charged = log_charge(connection_cause(c));
+
+        log_print(LOG_ERR, MESSAGE_CONNECTION_CLOSED, "closed %s: %s", c->peer.text, why);
+        (void)log_charge(charged);
+        c->closed = true;
+}
+
 static int respond_exhausted(Connection *c, uint64_t id, const char *reason, const char *text) {
         Perfd__V1__ServerMessage m = PERFD__V1__SERVER_MESSAGE__INIT;
         Perfd__V1__Response refused = PERFD__V1__RESPONSE__INIT;
@@ -124,7 +132,9 @@ static int respond_exhausted(Connection *c, uint64_t id, const char *reason, con
         refused.reason = (char *)reason;
         m.body_case = PERFD__V1__SERVER_MESSAGE__BODY_RESPONSE;
         m.response = &refused;
-        return frame_pack(&m, &c->out, &c->n_out);
+        if (frame_pack(&m, &c->out, &c->n_out) < 0)
+                connection_give_up(c, "no memory for its response");
+        return 0;
 }
 
 static int respond_without_memory(Connection *c, uint64_t id) {
@@ -145,7 +155,9 @@ int connection_respond(Connection *c, Perfd__V1__Response *response) {
                 return respond_exhausted(c, response->id, "too-long", TOO_LONG_FOR_FRAME);
         if (holds_too_much(c, response->body_case, n))
                 return respond_without_memory(c, response->id);
-        return frame_pack_sized(&m, n, &c->out, &c->n_out);
+        if (frame_pack_sized(&m, n, &c->out, &c->n_out) < 0)
+                connection_give_up(c, "no memory for its response");
+        return 0;
 }
 
 int connection_respond_frame(Connection *c, uint64_t id, Perfd__V1__Response__BodyCase body, uint8_t *frame, size_t begin, size_t end) {
@@ -354,9 +366,7 @@ static int connection_read(Connection *c) {
         int r;
 
         r = frame_reader_room(&c->in, &room, &size);
-        if (r < 0)
-                return r;
-        if (c->in.size > before && reads_too_much(c)) {
+        if (r < 0 || (c->in.size > before && reads_too_much(c))) {
                 peer_tell(c->fd, PERFD__V1__STATUS__STATUS_EXHAUSTED, "request-memory",
                           "long requests that have begun use all the memory for such requests: try again, or send shorter ones");
                 c->closed = true;

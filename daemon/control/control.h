@@ -112,8 +112,12 @@ int connection_resume(Connection *c);
 int connection_go_on(Connection *c);
 /* For a handler that connection_resume() has called: whether the peer has disconnected, so that nobody will read the response. */
 bool connection_is_gone(const Connection *c);
+/* For a handler: the request cannot even be refused, and the connection is closed when the handler returns 0; `why` is logged. */
+void connection_give_up(Connection *c, const char *why);
 #define TOO_LONG_FOR_FRAME "the response does not fit in a frame: request less, with a narrower glob"
-/* -ENOMEM: fatal. A peer that has disconnected is not an error. A list is made piece by piece: control/long-response.h. */
+/*
+ * 0. A peer that has disconnected is not an error, and where there is no memory the connection is given up. A list is made piece by piece: control/long-response.h.
+ */
 int connection_respond(Connection *c, Perfd__V1__Response *response);
 /*
  * Gives the socket away and frees the connection: the caller owns the fd, and the unsent bytes (malloc) that it must send first.

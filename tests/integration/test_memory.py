@@ -265,5 +265,31 @@ def test_address_space():
             refused(client, "bad-config", plan=pb.PlanRequest(yaml="version: 1\nx: [" + "a," * 500_000 + "]"))
 
 
+def test_small_address_space():
+    """Where perfd itself has little, a stranger's long text is refused before it is read, short ones are not, and root is served."""
+    if perfd.SANITIZER != "none":
+        raise Skip("a sanitizer maps terabytes")
+    config = "version: 1\naccess: { stream-mode: 0666 }\n"
+    groups = ", ".join(f"g{i}: {{events: [{{event: cs, name: e{i}}}]}}" for i in range(18000))
+    long_text, short_text = f"version: 1\ngroups: {{{groups}}}", "version: 1\n"
+    with Daemon(config) as daemon, open(f"/proc/{daemon.pid}/status", encoding="ascii") as f:
+        mapped = next(int(line.split()[1]) for line in f if line.startswith("VmSize:")) << 10
+    limit = mapped + 16 * MIB
+    with Daemon(config, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))) as daemon, \
+         daemon.client_of(NOBODY) as client, daemon.client() as root:
+        for kind in (pb.PlanRequest, pb.ValidateRequest) * 3:
+            field = kind.__name__.replace("Request", "").lower()
+            no = refused(client, "no-memory", "STATUS_EXHAUSTED", **{field: kind(yaml=long_text)})
+            check("KiB are left" in no.message, no.message)
+            client.request(**{field: kind(yaml=short_text)})
+            root.request(status=pb.Empty())
+        check(client.request(doctor=pb.Empty()).doctor.rows, "a doctor")
+        try:
+            root.request(plan=pb.PlanRequest(yaml=long_text))
+        except Refused as no:
+            equal(no.response.reason, "no-memory", no.response.message)
+        perfd.add(root, "page-faults")
+
+
 if __name__ == "__main__":
     perfd.main(globals())

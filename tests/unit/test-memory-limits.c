@@ -37,6 +37,17 @@ static int64_t room(void) {
         return n;
 }
 
+/* Nothing is kept free, and neither the host's memory nor cgroups are asked: malloc(3) does not fail there. */
+static int64_t mappable(void) {
+        MemoryLimits m = MEMORY_LIMITS_NULL;
+        int64_t n;
+
+        assert_int_equal(memory_limits_find(host, &m), 0);
+        n = memory_limits_mappable(&m);
+        memory_limits_deinit(&m);
+        return n;
+}
+
 #define V2 "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
 
 static void test_host(void **state) {
@@ -56,6 +67,7 @@ static void test_addresses(void **state) {
         assert_true(room() == (1024 - 128) * (int64_t)MIB); /* what is mapped is not said */
         write_file("/proc/self/status", "Name:\tperfd\nVmPeak:\t   99999 kB\nVmSize:\t   20480 kB\n");
         assert_true(room() == (64 - 8 - 20) * MIB);
+        assert_true(mappable() == (64 - 20) * MIB);
         write_file("/proc/self/limits", "Max address space         unlimited            unlimited            bytes\n");
         assert_true(room() == (1024 - 128) * (int64_t)MIB);
 
@@ -64,8 +76,10 @@ static void test_addresses(void **state) {
         make_folder("/proc/sys/vm");
         write_file("/proc/sys/vm/overcommit_memory", "0\n");
         assert_true(room() == (1024 - 128) * (int64_t)MIB);
+        assert_true(mappable() == INT64_MAX);
         write_file("/proc/sys/vm/overcommit_memory", "2\n");
         assert_true(room() == (64 - 8 - 60) * MIB);
+        assert_true(mappable() == (64 - 60) * MIB);
 }
 
 static void test_v2(void **state) {

@@ -176,28 +176,35 @@ static int64_t room_of_host(const MemoryLimits *m) {
         return total > 0 && available <= total ? room_below(total, total - available) : INT64_MAX;
 }
 
+/* A limit, and what is used of it. False: there is none. */
+typedef struct Used {
+        uint64_t limit, used;
+} Used;
+
 /* What can still be mapped: behind RLIMIT_AS, and where Linux promises no more than it has, any allocation fails, also perfd's own. */
-static int64_t room_of_addresses(const MemoryLimits *m) {
+static bool find_addresses(const MemoryLimits *m, Used *ret) {
         _cleanup_free_ char *limits = read_text(m->root, "proc/self/limits"), *status = read_text(m->root, "proc/self/status");
         const uint64_t limit = limits ? find_value(limits, "Max address space") : 0;
         const uint64_t mapped = status ? find_value(status, "VmSize") << 10 : 0;
 
-        return limit > 0 && limit < INT64_MAX / 2 && mapped > 0 ? room_below(limit, mapped) : INT64_MAX;
+        *ret = (Used){ .limit = limit, .used = mapped };
+        return limit > 0 && limit < INT64_MAX / 2 && mapped > 0;
 }
 
-static int64_t room_of_promises(const MemoryLimits *m) {
+static bool find_promises(const MemoryLimits *m, Used *ret) {
         _cleanup_free_ char *folder = NULL, *text = NULL;
         uint64_t limit;
 
         if (asprintf(&folder, "%s/proc/sys/vm", m->root) < 0) {
                 folder = NULL;
-                return INT64_MAX;
+                return false;
         }
         if (read_number(folder, "overcommit_memory") != 2) /* OVERCOMMIT_NEVER */
-                return INT64_MAX;
+                return false;
         text = read_text(m->root, "proc/meminfo");
         limit = text ? find_value(text, "CommitLimit") << 10 : 0;
-        return limit > 0 ? room_below(limit, find_value(text, "Committed_AS") << 10) : INT64_MAX;
+        *ret = (Used){ .limit = limit, .used = limit > 0 ? find_value(text, "Committed_AS") << 10 : 0 };
+        return limit > 0;
 }
 
 static int64_t room_of_level(const char *folder, bool is_v1) {
@@ -220,11 +227,28 @@ static int64_t room_of_level(const char *folder, bool is_v1) {
 
 int64_t memory_limits_room(const MemoryLimits *m) {
         WITH_FD_RESERVE; /* or clients that take all fds would take the limits away too */
-        int64_t room = lesser(room_of_host(m), lesser(room_of_addresses(m), room_of_promises(m)));
+        int64_t room = room_of_host(m);
+        Used u;
 
+        if (find_addresses(m, &u))
+                room = lesser(room, room_below(u.limit, u.used));
+        if (find_promises(m, &u))
+                room = lesser(room, room_below(u.limit, u.used));
         for (size_t i = 0; i < m->n; i++)
                 room = lesser(room, room_of_level(m->folders[i], m->is_v1));
         return room;
+}
+
+int64_t memory_limits_mappable(const MemoryLimits *m) {
+        WITH_FD_RESERVE;
+        int64_t left = INT64_MAX;
+        Used u;
+
+        if (find_addresses(m, &u))
+                left = (int64_t)u.limit - (int64_t)u.used;
+        if (find_promises(m, &u))
+                left = lesser(left, (int64_t)u.limit - (int64_t)u.used);
+        return left;
 }
 
 int memory_limits_watch(const MemoryLimits *m) {

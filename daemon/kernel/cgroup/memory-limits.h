@@ -26,6 +26,11 @@ void memory_limits_deinit(MemoryLimits *m);
  */
 int64_t memory_limits_room(const MemoryLimits *m);
 /*
+ * Bytes that can be allocated before malloc(3) fails, by RLIMIT_AS and where vm.overcommit_memory is 2, with nothing kept free.
+ * INT64_MAX: it never does.
+ */
+int64_t memory_limits_mappable(const MemoryLimits *m);
+/*
  * An fd for EPOLLPRI: a limit of its own cgroup was reached (memory.events of v2, which has to be read to be asked again). -1:
  * there is none.
  */

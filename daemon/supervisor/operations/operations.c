@@ -68,7 +68,7 @@ int operations_add(Operations *o, Connection *c, OperationKind kind, Explanation
                 return r;
         added = calloc(1, sizeof(*added));
         if (!added)
-                return error_origin(-ENOMEM);
+                return refuse(e, REFUSED_EXHAUSTED, "no-memory", "perfd has no memory for another request that waits: try again");
         *added = (Operation){ .connection = c,
                               .connection_id = connection_id(c),
                               .uid = peer->uid,
@@ -311,6 +311,7 @@ static int serve(Operations *o, uint64_t usec) {
         o->is_serving = false;
         o->served_at = clock_now(CLOCK_MONOTONIC);
         o->served += clock_now(CLOCK_THREAD_CPUTIME_ID) - began;
+        o->has_failed |= r < 0;
         (void)log_charge(charged);
         return r < 0 ? r : 0;
 }
@@ -375,6 +376,7 @@ static int run_between(Operations *o, int kind, Operation *next) {
         o->at_once_until = 0;
         r = go_on(served, r);
         o->is_serving = false;
+        o->has_failed |= r < 0;
         (void)log_charge(charged);
         return r;
 }

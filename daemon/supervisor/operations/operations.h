@@ -69,6 +69,7 @@ typedef struct Operations {
         nsec_t resumed;      /* when what runs began, or went on behind another one */
         nsec_t worked;       /* of the trial that runs, until then */
         bool is_overdue;     /* it has worked for TRIAL_NSEC, and others wait to try something: it is cancelled */
+        bool has_failed;     /* others, while what runs served them: its own error is not what ends perfd */
         bool is_stopping;    /* perfd ends: no request is begun any more */
         /* True: requests of this uid wait until then, CLOCK_MONOTONIC, for what they made others do. NULL: none ever does */
         bool (*postpones)(void *userdata, uid_t uid, nsec_t now, nsec_t *ret_until);
@@ -88,7 +89,7 @@ typedef enum OperationKind {
         OPERATION_TRIAL,
 } OperationKind;
 
-/* The request of this connection, whose handler runs, waits for its turn. Refused: too many do. -ENOMEM */
+/* The request of this connection, whose handler runs, waits for its turn. Refused: too many do, or there is no memory. */
 int operations_add(Operations *o, Connection *c, OperationKind kind, Explanation *e);
 /* It is the turn of this connection's request. */
 bool operations_has_turn(const Operations *o, const Connection *c);

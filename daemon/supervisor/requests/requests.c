@@ -415,7 +415,7 @@ static int dispatch(RequestContext *a, Explanation *e) {
 
         kind = r == 0 ? find_kind(a, &r, e) : NULL;
         if (!kind)
-                return r;
+                return request_absorb_no_memory(a, "a request", r, e);
         turn = find_turn(a, kind);
         if (has_to_wait(a, turn) && !operations_has_turn(s->operations, a->connection)) {
                 r = operations_add(s->operations, a->connection, operation_kind(turn), e);
@@ -423,7 +423,11 @@ static int dispatch(RequestContext *a, Explanation *e) {
                 return r;
         }
         (void)snprintf(what, sizeof(what), "%s by %s", kind->name, connection_peer(a->connection)->text);
-        r = error_trace_of(kind->handle(a, e), "request %s", kind->name);
+        r = turn == TRIAL || turn == ALONE || turn == OPERATION ? request_check_memory(a, e) : 0;
+        if (r == 0)
+                r = error_trace_of(kind->handle(a, e), "request %s", kind->name);
+        if (turn == TRIAL)
+                r = request_absorb_no_memory(a, what, r, e);
         if (operations_has_turn(s->operations, a->connection)) { /* what is answered in the middle of an operation has none of its own */
                 if (r > 0) /* nothing was left out: the refusal says what was wrong, and once */
                         notes_forget(&s->operations->notes);
@@ -450,8 +454,10 @@ int requests_on_request(void *userdata, Connection *c, const Perfd__V1__Request 
         LogCause before;
         int r;
 
-        if (!response)
-                return error_origin(-ENOMEM);
+        if (!response) {
+                connection_give_up(c, "no memory for its request");
+                return 0;
+        }
         perfd__v1__response__init(response);
         response->id = request->id;
         before = log_charge(connection_cause(c));

@@ -52,6 +52,16 @@ typedef int (*Handler)(RequestContext *a, Explanation *e);
 void request_outcome(const RequestContext *a, char *text, size_t size);
 /* The events that it has changed: their names alone, as many as fit; or "". */
 void request_events(const RequestContext *a, char *text, size_t size);
+/*
+ * supervisor/requests/request-memory.c: before a request of a client of the stream socket but root, whether there is memory for what
+ * it may take. Refused: "no-memory".
+ */
+int request_check_memory(const RequestContext *a, Explanation *e);
+/*
+ * Behind a request that changes nothing, which has ended with a negative: -ENOMEM of its own is refused as "no-memory", and logged
+ * here. Any other, or one of those that were served meanwhile, is what it was.
+ */
+int request_absorb_no_memory(const RequestContext *a, const char *what, int r, Explanation *e);
 /* supervisor/requests/lists.c: a list of many events waits for a turn of its own. */
 bool list_takes_long(const Requests *s, const Perfd__V1__ListRequest *q);
 int handle_list(RequestContext *a, Explanation *e);
