@@ -1,6 +1,7 @@
 /*
  * A negative is also an answer ("there is no such file") that its caller looks at and forgets, so a trail is written down, not
- * logged. Some of the last trails are kept, because what is undone after a failure may fail in its turn.
+ * logged. What is undone after a failure may fail in its turn, and may ask for what is not there, in many ways: so each errno has a
+ * trail of its own, which only another one of the same errno replaces. Pages that nobody writes to are no memory.
  */
 #include "daemon/base/error-trail.h"
 
@@ -12,22 +13,21 @@
 
 #include "daemon/base/printable.h"
 
-#define TRAILS 4
+#define TRAILS 136 /* errnos of Linux: EHWPOISON is 133; those of all others share the first */
 #define TEXT_SIZE 768
 
 static _Thread_local ErrorTrail trails[TRAILS];
-static _Thread_local size_t next; /* to be overwritten */
 static _Thread_local char text[TEXT_SIZE];
+
+static ErrorTrail *slot_of(int error) {
+        return &trails[-error < TRAILS ? -error : 0];
+}
 
 /* The youngest. */
 static ErrorTrail *find(int error) {
-        for (size_t i = 1; i <= TRAILS; i++) {
-                ErrorTrail *t = &trails[(next + TRAILS - i) % TRAILS];
+        ErrorTrail *t = slot_of(error);
 
-                if (t->error == error)
-                        return t;
-        }
-        return NULL;
+        return t->error == error ? t : NULL;
 }
 
 static void add_place(ErrorTrail *t, const ErrorPlace *place) {
@@ -36,12 +36,8 @@ static void add_place(ErrorTrail *t, const ErrorPlace *place) {
 }
 
 static ErrorTrail *new_trail(int error) {
-        ErrorTrail *t = find(error); /* an answer that is asked for again and again takes no room from others */
+        ErrorTrail *t = slot_of(error);
 
-        if (!t) {
-                t = &trails[next];
-                next = (next + 1) % TRAILS;
-        }
         t->error = error;
         t->n = 0;
         t->object[0] = '\0';

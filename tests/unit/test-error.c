@@ -69,6 +69,9 @@ static void test_failures_meanwhile(void **state) {
         assert_int_equal(carry(-EIO, "first"), -EIO);
         for (int i = 0; i < 100; i++)
                 assert_int_equal(error_origin(-ENOENT), -ENOENT);
+        for (int error = ENOENT; error <= EHWPOISON + 10; error++)
+                if (error != EIO)
+                        assert_int_equal(error_origin(-error), -error);
         assert_int_equal(carry(-EBADF, "second"), -EBADF);
         assert_non_null(strstr(error_text(-EIO), "event first"));
         assert_non_null(strstr(error_text(-EBADF), "event second"));
@@ -76,6 +79,8 @@ static void test_failures_meanwhile(void **state) {
         assert_int_equal(carry(-EIO, "fourth"), -EIO);
         assert_non_null(strstr(error_text(-EIO), "event fourth"));
         assert_null(strstr(error_text(-EIO), "event"));
+        for (int error = ENOENT; error <= EHWPOISON + 10; error++)
+                (void)error_trail_take(-error);
 }
 
 /* Of a library that says nothing of its own. */

@@ -118,8 +118,12 @@ static int add_container(StateReader *r) {
         KnownContainers *k = r->known;
         KnownContainer *more, c = { .store = r->store };
 
-        if (r->store == CONTAINER_STORE_CONTAINERD && name_by_annotations(r) < 0)
-                return -ENOMEM;
+        if (r->store == CONTAINER_STORE_CONTAINERD) {
+                const int named = name_by_annotations(r);
+
+                if (named < 0)
+                        return named;
+        }
         if (!r->id || k->n == CONTAINER_STATE_MAX) {
                 forget_container(r);
                 return 0;

@@ -32,7 +32,7 @@ static int ask(int fd, enum proc_cn_mcast_op op, size_t length) {
                       .wish = { op, PROC_EVENT_UID } };
 
         memcpy(q.connector, &connector, sizeof(connector));
-        return send(fd, &q, q.header.nlmsg_len, 0) < 0 ? -errno : 0;
+        return send(fd, &q, q.header.nlmsg_len, 0) < 0 ? error_origin(-errno) : 0;
 }
 
 /* The event of a message of the kernel. */
