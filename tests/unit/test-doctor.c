@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -140,6 +141,19 @@ static int take_away(void **state) {
         return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
+static unsigned n_taken;
+
+/* What the kernel would keep main waiting for. */
+static void take_fd(void *userdata, int fd) {
+        char path[32], link[64] = "";
+
+        (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        assert_true(readlink(path, link, sizeof(link) - 1) > 0);
+        assert_string_equal(link, "anon_inode:inotify");
+        assert_int_equal(close(fd), 0);
+        n_taken++;
+}
+
 static DoctorReport examine(void) {
         static const PrivilegesReport none = PRIVILEGES_REPORT_NULL;
         DoctorWants wants = { .root = root,
@@ -149,7 +163,8 @@ static DoctorReport examine(void) {
                               .ring_size = 65536,
                               .n_own_filters = n_own_filters,
                               .n_own_fds = 64,
-                              .n_fds_each_cpu = 2 };
+                              .n_fds_each_cpu = 2,
+                              .close = take_fd };
         DoctorReport report;
 
         assert_int_equal(doctor_examine(&wants, &report, NULL), 0);
@@ -384,6 +399,22 @@ static void test_no_perf_events(void **state) {
 }
 
 /* A ring that cannot be locked: what would fit, of 20 KiB from the sysctl and what RLIMIT_MEMLOCK adds. */
+/* It is closed by somebody else. */
+static void test_watch(void **state) {
+        DoctorReport r;
+        int fd = inotify_init1(IN_CLOEXEC);
+
+        if (fd < 0) {
+                print_message("skipped: there is nothing to close: inotify: %s\n", strerror(errno));
+                skip();
+        }
+        close(fd);
+        n_taken = 0;
+        r = examine();
+        assert_int_equal(n_taken, 1);
+        doctor_report_deinit(&r);
+}
+
 static void test_limits(void **state) {
         struct rlimit before, less, few = { .rlim_cur = 120, .rlim_max = 120 };
         DoctorReport r;
@@ -430,6 +461,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_newer_kernel, lay_out, take_away),
                 cmocka_unit_test_setup_teardown(test_remedies, lay_out, take_away),
                 cmocka_unit_test_setup_teardown(test_no_perf_events, lay_out, take_away),
+                cmocka_unit_test_setup_teardown(test_watch, lay_out, take_away),
                 cmocka_unit_test_setup_teardown(test_limits, lay_out, take_away),
         };
 

@@ -4,8 +4,11 @@
  */
 #include "tests/unit/supervisor-client.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
 #include "daemon/base/cleanup.h"
 
@@ -323,6 +326,65 @@ static void test_configurations(void **state) {
         end(&rig, &c);
 }
 
+/* Whether this doctor opens events, as any does that examines the host. */
+static bool examines(RigClient *c) {
+        played_fail(PLAYED_OPEN, 1, EACCES);
+        rig_say(c, BODY(DOCTOR), &empty);
+        return played_has_failed();
+}
+
+/* Strangers get one together in a second, whoever they are, and those who have privileges one each time that they ask. */
+static void test_doctors(void **state) {
+        RigClient root, one, other;
+        Rig rig;
+
+        begin(&rig, &root);
+        rig_become(65534);
+        rig_connect(&rig, &one, false);
+        rig_become(65533);
+        rig_connect(&rig, &other, false);
+        assert_true(examines(&one));
+        assert_false(examines(&one));
+        assert_false(examines(&other));
+        assert_true(examines(&root));
+        assert_true(examines(&root));
+        assert_false(examines(&one)); /* root's is as good */
+        played_let_pass(NSEC_PER_SEC);
+        assert_true(examines(&other));
+        assert_false(examines(&one));
+        rig_hang_up(&one);
+        rig_hang_up(&other);
+        end(&rig, &root);
+}
+
+/* What takes long to be closed main leaves to the closer, but never a second one while that has one. */
+static void test_fd_of_doctor(void **state) {
+        RigClient root;
+        Closer *closer;
+        Rig rig;
+        int fd = inotify_init1(IN_CLOEXEC);
+
+        if (fd < 0) {
+                print_message("skipped: inotify: %s\n", strerror(errno));
+                skip();
+        }
+        close(fd);
+        begin(&rig, &root);
+        closer = &rig.supervisor.closer;
+        closer->held_most = 3600 * NSEC_PER_SEC;
+        assert_int_equal(closer_start(closer), 0);
+        closer_hold(closer);
+        for (unsigned i = 0; i < 3; i++) {
+                rig_say(&root, BODY(DOCTOR), &empty);
+                assert_int_equal(atomic_load(&closer->n_pending), 1);
+        }
+        closer_go(closer);
+        closer_stop(closer, NULL, NULL);
+        assert_int_equal(atomic_load(&closer->n_pending), 0);
+        assert_int_equal(atomic_load(&rig.supervisor.requests.n_doctor_fds), 0);
+        end(&rig, &root);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_changes),
@@ -334,6 +396,8 @@ int main(void) {
                 cmocka_unit_test(test_ledger_and_status),
                 cmocka_unit_test(test_hello),
                 cmocka_unit_test(test_configurations),
+                cmocka_unit_test(test_doctors),
+                cmocka_unit_test(test_fd_of_doctor),
         };
 
         thread_become(THREAD_MAIN);

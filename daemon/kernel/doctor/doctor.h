@@ -35,6 +35,8 @@ typedef struct DoctorWants {
         bool has_rings;   /* this process has mapped its rings already: they are not tried a second time */
         size_t n_own_fds; /* that it needs before it traces anything; without the rings' and the readers' own */
         size_t n_fds_each_cpu;
+        void (*close)(void *userdata, int fd); /* takes what takes long to be closed; NULL: it is closed at once */
+        void *userdata;
         const int *hidden_tracing; /* what doctor_mount_tracing() gave while perfd had what it starts with; NULL: nothing */
 } DoctorWants;
 

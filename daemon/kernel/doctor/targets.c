@@ -48,9 +48,17 @@ static void examine_cgroups(Doctor *d) {
         cgroup_hierarchy_deinit(&h);
 }
 
+/* The kernel waits for all who walk over watches: fsnotify_destroy_group(), some 10 ms. */
+static void close_watch(const Doctor *d, int fd) {
+        if (fd >= 0 && d->wants->close)
+                d->wants->close(d->wants->userdata, fd);
+        else
+                close_fd(fd);
+}
+
 static void examine_globs(Doctor *d) {
         long watches = doctor_read_number(d, "/proc/sys/fs/inotify/max_user_watches");
-        _cleanup_close_ int fd = inotify_init1(IN_CLOEXEC);
+        int fd = inotify_init1(IN_CLOEXEC);
 
         if (fd >= 0 && inotify_add_watch(fd, "/proc", IN_CREATE) >= 0)
                 doctor_yes(d, "cgroup globs", "inotify reports new cgroups, in at most %ld directories", watches);
@@ -61,6 +69,7 @@ static void examine_globs(Doctor *d) {
                           errno == ENOSPC ? "raise fs.inotify.max_user_watches"
                                           : "use a kernel with CONFIG_INOTIFY_USER",
                           "inotify: %s", strerror(errno));
+        close_watch(d, fd);
 }
 
 /* ret_link: which it is, or why that is not to be known. */

@@ -44,31 +44,61 @@ static int row_message(const DoctorRow *row, Perfd__V1__DoctorRow **ret) {
         return string_set(&m->remedy, row->remedy);
 }
 
-int handle_doctor(RequestContext *a, Explanation *e) {
-        const Requests *s = a->requests;
+/* One at a time, so that they are not more and more: instances of inotify are few (fs.inotify.max_user_instances). */
+static void close_later(void *userdata, int fd) {
+        Requests *s = userdata;
+
+        if (atomic_load_explicit(&s->n_doctor_fds, memory_order_relaxed) == 0)
+                closer_close(s->operations->closer, &fd, 1, &s->n_doctor_fds);
+        else
+                close_fd(fd);
+}
+
+/* Trials are one at a time: nobody replaces it until it is in the response. */
+static int examine(Requests *s, Explanation *e) {
         DoctorWants wants = doctor_wants(s->settings->config,
                                          tracing_is_missing(&s->host->tracing) ? NULL : s->host->tracing.root,
                                          &s->host->privileges, s->readers->no_idle.text, true);
-        Perfd__V1__DoctorReply *reply = malloc(sizeof(*reply));
         DoctorReport report = DOCTOR_REPORT_NULL;
         int r;
 
         wants.clock = s->settings->started_with->clock;
+        wants.close = close_later;
+        wants.userdata = s;
+        r = doctor_examine(&wants, &report, e);
+        if (r != 0)
+                return r;
+        doctor_report_deinit(&s->examined);
+        s->examined = report;
+        s->examined_at = clock_now(CLOCK_MONOTONIC);
+        return 0;
+}
+
+/* Each makes main wait for the kernel, so all those without privileges together get one in a second. */
+static bool has_to_examine(const Requests *s, const Peer *peer) {
+        return peer->may_change || peer->uid == 0 || s->examined.n == 0 ||
+               clock_now(CLOCK_MONOTONIC) - s->examined_at >= NSEC_PER_SEC;
+}
+
+int handle_doctor(RequestContext *a, Explanation *e) {
+        Requests *s = a->requests;
+        Perfd__V1__DoctorReply *reply = malloc(sizeof(*reply));
+        int r;
+
         if (!reply)
                 return error_origin(-ENOMEM);
         perfd__v1__doctor_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_DOCTOR;
         a->response->doctor = reply;
-        r = doctor_examine(&wants, &report, e);
+        r = has_to_examine(s, connection_peer(a->connection)) ? examine(s, e) : 0;
         if (r == 0) {
-                reply->rows = calloc(report.n + 1, sizeof(*reply->rows));
+                reply->rows = calloc(s->examined.n + 1, sizeof(*reply->rows));
                 r = reply->rows ? 0 : error_origin(-ENOMEM);
         }
-        for (size_t i = 0; i < report.n && r == 0; i++) {
-                r = row_message(&report.rows[i], &reply->rows[i]);
+        for (size_t i = 0; i < s->examined.n && r == 0; i++) {
+                r = row_message(&s->examined.rows[i], &reply->rows[i]);
                 reply->n_rows += reply->rows[i] != NULL;
         }
-        doctor_report_deinit(&report);
         return r;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "daemon/supervisor/access/access.h"
+#include "daemon/kernel/doctor/doctor.h"
 #include "daemon/supervisor/configuration/configuration.h"
 
 /* Refusals of events that this machine cannot count, which the log has said: supervisor/requests/requests.c. */
@@ -29,6 +30,9 @@ typedef struct Requests {
         Changes *changes;
         Configuration *configuration;
 
+        DoctorReport examined; /* the last one, for clients without privileges */
+        nsec_t examined_at;
+        _Atomic(size_t) n_doctor_fds; /* that the closer has; relaxed: a count that nothing is read behind */
         UncountedSaid uncounted_said;
         UnknownSaid unknown_said;
 } Requests;
