@@ -17,6 +17,13 @@ static const char stream_socket[] = "/run/perfd/stream.sock";
 /* Of the daemon alone, which answers at once if it is one: what takes it long are requests, and those are waited for. */
 #define GREETING_MS 30000
 
+void perfctl_choose_host(Perfctl *p) {
+        if (!p->host || p->socket || strncmp(p->host, "unix:", strlen("unix:")) != 0)
+                return;
+        p->socket = p->host + strlen("unix:");
+        p->host = NULL;
+}
+
 static void renew(Perfctl *p) {
         perfd_client_free(p->client);
         p->client = must_have(perfd_client_new("perfctl " PERFD_VERSION));

@@ -137,7 +137,7 @@ static void on_start(void *userdata, const perfd_start *s) {
         if (!c->p->host)
                 kallsyms_init(&c->symbols, s);
         if (c->p->json)
-                put_stream_start(&j, s);
+                put_stream_start(&j, s, c->p->is_of_several);
 }
 
 /* Once: descriptions come again when an event changes. */

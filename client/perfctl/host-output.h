@@ -35,6 +35,7 @@ typedef struct Hosts {
         Host *list;
         HostQueue *queues; /* of them */
         size_t n, width; /* of the longest name */
+        size_t line;     /* columns of the terminal, 0: there is none */
         HostsForm form;
         uint64_t hold;   /* ns, of HOSTS_MERGED */
         int (*end)(Perfctl *p, int code); /* of a process: gives its status */

@@ -14,7 +14,10 @@
 #include "client/perfctl/host-output.h"
 #include "client/perfctl/quantity.h"
 #include "client/perfctl/signals.h"
+#include "client/perfctl/terminal.h"
 
+#define MARGIN 2 /* columns between a host's name and its line: a blank and a mark */
+#define LINE_MIN 40
 #define READ_SIZE ((size_t)64 << 10)
 
 /* The last line may have no end: of what was killed. */
@@ -79,8 +82,11 @@ static _Noreturn void run_child(const Hosts *s, Host *h, int (*run)(Perfctl *p),
                 for (int which = 0; which < PIPES; which++)
                         if (s->list[i].fds[which] >= 0)
                                 (void)close(s->list[i].fds[which]);
+        if (p->human)
+                terminal_set_width(s->line > s->width + MARGIN + LINE_MIN ? s->line - s->width - MARGIN : LINE_MIN);
         p->host = h->name;
         p->is_of_several = true;
+        perfctl_choose_host(p);
         exit(s->end(p, run(p)));
 }
 
@@ -235,6 +241,8 @@ static int check(const Hosts *s) {
         for (size_t i = 0; i < p->n_arguments; i++)
                 if (strcmp(p->arguments[i], "-") == 0)
                         return perfctl_fail(p, PERFCTL_USAGE, "the standard input cannot be read for several hosts: name a file");
+        if (option_of(p, "live"))
+                return perfctl_fail(p, PERFCTL_USAGE, "--live is for one host, whose table it redraws: use --interval TIME");
         if (option_of(p, "output"))
                 return perfctl_fail(p, PERFCTL_USAGE, "--output is for one host: use the shell's `> %s`", option_of(p, "output"));
         return 0;
@@ -251,6 +259,7 @@ int hosts_run(Perfctl *p, int (*end)(Perfctl *p, int code)) {
         s.list = must_have(calloc(s.n, sizeof(*s.list)));
         s.queues = must_have(calloc(s.n, sizeof(*s.queues)));
         s.width = strlen("HOST");
+        s.line = terminal_width(STDOUT_FILENO);
         for (size_t i = 0; i < s.n; i++)
                 s.width = strlen(p->hosts.items[i]) > s.width ? strlen(p->hosts.items[i]) : s.width;
         r = signals_catch(p, true);

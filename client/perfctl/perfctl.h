@@ -78,6 +78,8 @@ int perfctl_fail_client(const Perfctl *p, const char *expression);
 /* On stderr: the line of the expression that has the error, and a caret below its character. */
 void report_position(const char *expression, size_t offset);
 
+/* A host that is unix:PATH is this machine: PATH is its socket. */
+void perfctl_choose_host(Perfctl *p);
 /* To the daemon; 0, or an exit status after a message. */
 int perfctl_connect(Perfctl *p);
 /* The same without a message, and of this machine only: another one might ask for a password. */

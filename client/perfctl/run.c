@@ -65,6 +65,8 @@ int perfctl_run(int argc, char **argv) {
                 p.host = getenv("PERFD_HOST");
         if (p.host && !*p.host)
                 p.host = NULL;
+        if (p.hosts.n < 2)
+                perfctl_choose_host(&p);
         if (r == 0)
                 r = run(&p);
         r = end(&p, r);

@@ -20,13 +20,14 @@
 #include "client/perfctl/terminal.h"
 #include "client/perfctl/text.h"
 
-void put_stream_start(Json *j, const perfd_start *s) {
+void put_stream_start(Json *j, const perfd_start *s, bool is_of_several) {
         json_begin(j, '{');
         JSON_STRING(j, "kind", "start");
         JSON_STRING(j, "clock", s->clock);
         json_put_name(j, "wall_offset");
         json_put_signed(j, s->wall_offset);
-        JSON_STRING(j, "host", s->host);
+        json_put_name(j, is_of_several ? "hostname" : "host"); /* `host` is what each line of several begins with */
+        json_put_string(j, s->host);
         JSON_STRING(j, "kernel", s->kernel);
         JSON_NUMBER(j, "cpus", s->n_cpus);
         JSON_STRING(j, "order", s->order == PERFD_ORDER_TIME ? "time" : "cpu");

@@ -49,6 +49,7 @@ int stream_loop_run(StreamLoop *loop, const perfd_subscription *subscription, co
 void stream_loop_end(StreamLoop *loop, const perfd_end *end, uint64_t n, const char *what);
 
 /* Documents of the kinds start, and end with the closing ledger behind it; `counted` is the name of `n`. */
-void put_stream_start(Json *j, const perfd_start *start);
+/* is_of_several: Perfctl.is_of_several */
+void put_stream_start(Json *j, const perfd_start *start, bool is_of_several);
 void put_wall_reading(Json *j, const perfd_wall_reading *reading);
 void put_stream_end(Json *j, const char *counted, uint64_t n, const perfd_end *end);

@@ -35,7 +35,7 @@ static void on_start(void *userdata, const perfd_start *s) {
         if (!w->p->host)
                 kallsyms_init(&w->symbols, s);
         if (w->p->json)
-                put_stream_start(&j, s);
+                put_stream_start(&j, s, w->p->is_of_several);
 }
 
 static void on_event(void *userdata, const perfd_event *event) {

@@ -2,11 +2,15 @@
 """`perfctl --host` more than once: each verb on all of them, changes on all or on none, and streams merged by wall time, to the last
 sample. The hosts are daemons of this machine, whose wall time is one, so that the right order is known. Needs root."""
 import contextlib
+import fcntl
 import json
 import os
+import pty
 import signal
+import struct
 import subprocess
 import tempfile
+import termios
 
 import perfd
 from perfd import Daemon, Workload, add, check, equal, pb, wait_until
@@ -92,11 +96,31 @@ def test_apply_on_all_or_none():
         equal([running(daemon) for daemon in daemons], [["clock"], ["clock"]], "what runs")
 
 
+def test_terminal():
+    """Lines of tables end where the terminal does."""
+    with two() as daemons:
+        run(daemons, "add", "syscalls:sys_enter_clock_nanosleep", "--name", "a" * 40)
+        for columns in 80, 120:
+            master, terminal = pty.openpty()
+            with os.fdopen(master, "rb", closefd=True) as read:
+                fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 25, columns, 0, 0))
+                list_ = subprocess.Popen([PERFCTL, *words_of(daemons), "list"], stdin=subprocess.DEVNULL, stdout=terminal)
+                os.close(terminal)
+                text = b""
+                with contextlib.suppress(OSError):  # EIO: nobody has the other end any more
+                    while part := os.read(read.fileno(), 65536):
+                        text += part
+                equal(list_.wait(perfd.PATIENCE), 0, "the status")
+            lines = text.decode().splitlines()
+            check(len(lines) > 3 and max(map(len, lines)) <= max(columns, len(url(daemons[0])) + 42), f"{columns}: {lines}")
+
+
 def test_refused():
     with two() as daemons:
         for words, said in [(["emit", "external:x", "a=1"], "this is for one host: --host is given 2 times"),
                             (["apply", "-"], "the standard input cannot be read for several hosts: name a file"),
                             (["watch", "-o", "x"], "--output is for one host: use the shell's `> x`"),
+                            (["count", "cpu-clock", "--by", "cpu", "--live"], "--live is for one host"),
                             (["watch", "--hold", "5"], "--hold: '5' is not a time such as 500ms, 10s, 2m"),
                             (["--host", "", "status"], "--host: the value is empty"),
                             (["--host", url(daemons[0]), "status"], f"--host {url(daemons[0])} was already given")]:
@@ -144,6 +168,8 @@ def test_watch():
         equal(code, 0, f"the status, {err!r}")
         out.seek(0)
         items = rows(out.read())
+    check(all(row["hostname"] == os.uname().nodename for row in items if row["kind"] == "start"), "the name of the machine")
+    equal({row["host"] for row in items if row["kind"] == "start"}, {url(daemon) for daemon in daemons}, "hosts as they were given")
     samples = [row for row in items if row["kind"] == "sample"]
     for daemon, load in zip(daemons, all_loads):
         mine = [row for row in samples if row["host"] == url(daemon)]
