@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "config/event-name/event-name.h"
 #include "config/parse/parts.h"
 #include "config/text/words.h"
 #include "daemon/base/checkpoint.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/error-trail.h"
 
 #define HINT_TARGETS_MAX 100 /* comparing ten thousand names with ten thousand takes minutes */
@@ -132,6 +134,45 @@ static void external_check(Build *b, const ConfigEvent *e) {
                                        QUOTE(e->event), QUOTE(t->name));
 }
 
+/* Path NULL: never. */
+static ConfigPlace last_set(const Build *b, const char *section, const char *key) {
+        return b->config->set_at[key_index(key_find(section, key))];
+}
+
+/*
+ * Whether Linux opens it only with a clock that is safe in an NMI: all but software events (PERF_PMU_CAP_NO_NMI). Of hardware events
+ * each PMU says so itself, which is seen when they are opened.
+ */
+static bool needs_nmi_safe_clock(const EventName *n) {
+        return n->kind == EVENT_NAME_BREAKPOINT || (event_name_has_fields(n) && n->kind != EVENT_NAME_EXTERNAL);
+}
+
+/* Said once, at the clock: it is that which has to be another one. */
+static int clock_check(Build *b) {
+        const Config *c = b->config;
+        ConfigPlace at = last_set(b, "", "clock");
+        bool fits = true;
+        int r = 0;
+
+        if (clock_is_nmi_safe(c->clock) || !at.path)
+                return 0;
+        for (size_t i = 0; i < c->n_events && r == 0 && fits; i++) {
+                _cleanup_(event_names_deinit) EventNames names = EVENT_NAMES_NULL;
+                const ConfigEvent *event = &c->events[i];
+
+                r = event->event ? event_names_parse(event->event, &names, NULL) : 0;
+                for (size_t k = 0; k < names.n_members && r == 0 && fits; k++)
+                        fits = !needs_nmi_safe_clock(&names.members[k]);
+                if (r == 0 && !fits)
+                        config_diagnostics_add(b->diagnostics, at, "clock: with %s the kernel opens software events, but no "
+                                               "tracepoints, probes and breakpoints, such as %s of group %s: expected monotonic "
+                                               "or monotonic-raw", config_clock_name(c), QUOTE(event->event), QUOTE(event->group));
+                if (r == 0)
+                        r = checkpoint(NULL);
+        }
+        return r;
+}
+
 /* Also hands each event the target of its group: both are in the order of reading. */
 static int events_check(Build *b) {
         _cleanup_(names_deinit) NamedPlaces names = { .items = NULL };
@@ -156,11 +197,6 @@ static int events_check(Build *b) {
         if (r == 0)
                 names_check(b, &names, "event name", "give one of them another 'name'");
         return r;
-}
-
-/* Path NULL: never. */
-static ConfigPlace last_set(const Build *b, const char *section, const char *key) {
-        return b->config->set_at[key_index(key_find(section, key))];
 }
 
 /* The file, and what is written beside it and then renamed, are no sockets. */
@@ -248,6 +284,8 @@ int build_check_references(Build *b) {
                 r = groups_check(b);
         if (r == 0)
                 r = events_check(b);
+        if (r == 0)
+                r = clock_check(b);
         if (r == 0)
                 r = rules_resolve(b);
         return r;

@@ -1,6 +1,7 @@
 /* Time in nanoseconds, and the clock that ring buffers, batches and streams share. Any thread. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -24,4 +25,9 @@ static inline nsec_t clock_now(clockid_t clock) {
 
         clock_gettime(clock, &ts);
         return timespec_nsec(ts);
+}
+
+/* What perf_event_set_clock() lets every perf event have; others only those that no NMI writes, as software events. */
+static inline bool clock_is_nmi_safe(clockid_t clock) {
+        return clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_RAW;
 }

@@ -83,6 +83,7 @@ def test_as_root():
     works(rows, "host-wide events", "CPU 0")
     works(rows, "perf_event_paranoid", f"^{read(f'{SYSCTL}/perf_event_paranoid')}:")
     works(rows, "clocks", "monotonic monotonic-raw boottime realtime")
+    works(rows, "clocks of tracepoints", "monotonic monotonic-raw$")
     works(rows, "tracefs", perfd.TRACING)
     works(rows, "tracepoints", "opens")
     works(rows, "kernel filters", "accepts a filter")

@@ -3,10 +3,11 @@
 disk is another one by now; and what of it waits for a restart. Needs root."""
 import os
 import signal
+import subprocess
 import tempfile
 import time
 
-from perfd import Daemon, check, equal, main, pb, wait_until
+from perfd import PERFD, Daemon, check, equal, main, pb, wait_until
 from test_control import documents, perfctl
 
 NOBODY = 65534
@@ -131,6 +132,27 @@ def test_what_needs_a_restart_is_named():
               "what an apply answers")
         equal(reload("version: 1\nclock: monotonic-raw\n"), [], "what is said once it is taken back")
         check("needs_restart" not in documents(daemon, "reload")[0], "a reload that takes it back names it")
+
+
+def test_clocks_of_software_events():
+    """The kernel opens tracepoints with none of them, which is said before a restart would show it, and of what a client adds."""
+    text = "version: 1\nclock: %s\ngroups: {g: {events: [cs, {event: 'sched:sched_switch'}]}}\n"
+    with Daemon("version: 1\n") as daemon:
+        path = config_of(daemon)
+        for clock in ("realtime", "boottime"):
+            said = f"{path}:2:8: clock: with {clock} the kernel opens software events, but no tracepoints"
+            write(path, text % clock)
+            for verb in (["reload"], ["plan"], ["plan", path], ["validate", path], ["apply", path]):
+                ran = perfctl(daemon, *verb, status=1)
+                check(said in ran.stderr + ran.stdout, f"{verb} says {ran}")
+            ran = subprocess.run([PERFD, "--check", "--any-host", "--config", path], capture_output=True, text=True, check=False)
+            equal((ran.returncode, said in ran.stderr), (1, True), ran.stderr)
+        write(path, text % "monotonic-raw")
+        perfctl(daemon, "validate", path)
+    with Daemon("version: 1\nclock: realtime\ngroups: {g: {events: [cs]}}\n") as daemon:
+        equal([row["name"] for row in documents(daemon, "list")], ["cs"], "what has been opened")
+        refused = perfctl(daemon, "add", "sched:sched_switch", status=1).stderr
+        check("the kernel opens it only with the clocks monotonic and monotonic-raw" in refused, refused)
 
 
 def test_place_of_a_rule():

@@ -84,6 +84,27 @@ static void test_groups(void **state) {
         check_cases(cases, ARRAY_SIZE(cases));
 }
 
+#define CLOCK(clock, event)                                                                                                             \
+        "f:2:8: clock: with " clock " the kernel opens software events, but no tracepoints, probes and breakpoints, such as '" event    \
+        "' of group 'g': expected monotonic or monotonic-raw\n"
+
+/* Said once, where the clock is set. */
+static void test_clocks(void **state) {
+        static const Case cases[] = {
+                { "clock: realtime\ngroups: {g: {events: [cs, 'external:x', cycles, 'sched:*', 'sched:sched_switch']}}\n",
+                  CLOCK("realtime", "sched:*") },
+                { "clock: boottime\ngroups: {g: {counters: [cs, 'sched:sched_switch']}}\n",
+                  CLOCK("boottime", "{cs,sched:sched_switch}") },
+                { "clock: boottime\ngroups: {g: {events: ['kprobe:f']}}\n", CLOCK("boottime", "kprobe:f") },
+                { "clock: boottime\ngroups: {g: {events: ['uprobe:/f:f']}}\n", CLOCK("boottime", "uprobe:/f:f") },
+                { "clock: boottime\ngroups: {g: {events: ['mem:0x1000:w']}}\n", CLOCK("boottime", "mem:0x1000:w") },
+                { "clock: boottime\ngroups: {g: {events: [cs, cpu-clock, cycles, 'external:x']}}\n", "" },
+                { "clock: monotonic-raw\ngroups: {g: {events: ['sched:sched_switch', 'mem:0x1000:w']}}\n", "" },
+        };
+
+        check_cases(cases, ARRAY_SIZE(cases));
+}
+
 static void test_events(void **state) {
         static const Case cases[] = {
                 { "{event: cs, args: a, maxactive: 1, fallback: cpu-clock, fields: {a: u8}}",
@@ -256,7 +277,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_targets), cmocka_unit_test(test_groups),
                 cmocka_unit_test(test_events),  cmocka_unit_test(test_target_values),
-                cmocka_unit_test(test_event_values),
+                cmocka_unit_test(test_event_values), cmocka_unit_test(test_clocks),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,7 +69,7 @@ static void check(const char *yaml, int expected, long n_least) {
 
 static void test_valid(void **state) {
         check("version: 1\n"
-              "clock: &clock boottime\n"
+              "clock: &clock monotonic-raw\n"
               "listen: {control: /a, stream: /b}\n"
               "targets: {t: &t {pids: [1, 2, 3], tids: [4], cpus: \"0-3\"}, u: *t}\n"
               "groups: {g: {target: t, events: [cs, {event: 's:a', name: b, filter: 'a == 1', callchain: [user]}]}}\n",

@@ -300,7 +300,7 @@ static void test_values(void **state) {
         static const char yaml[] = "version: 1\n"
                                    "listen: {control: /run/a, stream: /run/b}\n"
                                    "access: {control-mode: 0o640, stream-mode: 0666, stream-group: '100'}\n"
-                                   "clock: realtime\n"
+                                   "clock: monotonic-raw\n"
                                    "rings: {size: 4096}\n"
                                    "batches: {pool: 256 KiB}\n"
                                    "subscribers: {max: 1, queue: 1GiB}\n"
@@ -334,8 +334,8 @@ static void test_values(void **state) {
         assert_int_equal(c->control_mode, 0640);
         assert_int_equal(c->stream_mode, 0666);
         assert_string_equal(c->stream_group, "100");
-        assert_int_equal(c->clock, CLOCK_REALTIME);
-        assert_string_equal(config_clock_name(c), "realtime");
+        assert_int_equal(c->clock, CLOCK_MONOTONIC_RAW);
+        assert_string_equal(config_clock_name(c), "monotonic-raw");
         assert_int_equal(c->ring_size, 4096);
         assert_int_equal(c->batch_pool, 256 << 10);
         assert_int_equal(c->subscribers_max, 1);

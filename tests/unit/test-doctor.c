@@ -46,6 +46,9 @@ static int play_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group
                 errno = kernel.host;
         if (!errno && attr->read_format == PERF_FORMAT_LOST)
                 errno = kernel.lost;
+        if (!errno && attr->type == PERF_TYPE_TRACEPOINT && attr->use_clockid && attr->clockid != CLOCK_MONOTONIC &&
+            attr->clockid != CLOCK_MONOTONIC_RAW)
+                errno = EINVAL;
         if (errno)
                 return -1;
         assert_true(attr->disabled || attr->type == PERF_TYPE_BREAKPOINT); /* which counts what doctor itself writes */
@@ -154,12 +157,12 @@ static void take_fd(void *userdata, int fd) {
         n_taken++;
 }
 
-static DoctorReport examine(void) {
+static DoctorReport examine_for(clockid_t clock) {
         static const PrivilegesReport none = PRIVILEGES_REPORT_NULL;
         DoctorWants wants = { .root = root,
                               .tracing = tracing,
                               .privileges = &none,
-                              .clock = CLOCK_MONOTONIC,
+                              .clock = clock,
                               .ring_size = 65536,
                               .n_own_filters = n_own_filters,
                               .n_own_fds = 64,
@@ -169,6 +172,10 @@ static DoctorReport examine(void) {
 
         assert_int_equal(doctor_examine(&wants, &report, NULL), 0);
         return report;
+}
+
+static DoctorReport examine(void) {
+        return examine_for(CLOCK_MONOTONIC);
 }
 
 static const DoctorRow *row_of(const DoctorReport *r, const char *what) {
@@ -213,7 +220,8 @@ static void test_all_allowed(void **state) {
         check_yes(&r, "host-wide events", "a host-wide event on CPU 0 opens");
         check_yes(&r, "perf_event_paranoid", "3: without CAP_PERFMON (Debian: CAP_SYS_ADMIN) no events at all, which this process has");
         check_yes(&r, "PERF_FORMAT_LOST", "the losses of a full ring buffer are counted exactly");
-        check_yes(&r, "clocks", "events can use the clocks: monotonic monotonic-raw boottime realtime");
+        check_yes(&r, "clocks", "software events can use the clocks: monotonic monotonic-raw boottime realtime");
+        check_yes(&r, "clocks of tracepoints", "tracepoints, probes and breakpoints can use the clocks: monotonic monotonic-raw");
         check_yes(&r, "hardware events",
                   "cpu-cycles instructions cache-references cache-misses branch-instructions branch-misses bus-cycles "
                   "stalled-cycles-frontend stalled-cycles-backend ref-cycles");
@@ -233,6 +241,17 @@ static void test_all_allowed(void **state) {
         check_yes(&r, "perf_event_max_sample_rate", "up to 5000 samples a second for each event and CPU");
         check_yes(&r, "seccomp", "no filter");
         check_yes(&r, "container", "none detected");
+        doctor_report_deinit(&r);
+}
+
+static void test_clock_of_few(void **state) {
+        DoctorReport r = examine_for(CLOCK_REALTIME);
+
+        assert_true(r.can_run);
+        check_yes(&r, "clocks", "software events can use the clocks: monotonic monotonic-raw boottime realtime");
+        check_no(&r, "clocks of tracepoints",
+                 "tracepoints, probes and breakpoints cannot use the clock realtime, only: monotonic monotonic-raw",
+                 "set `clock` to one of them, or trace only software events");
         doctor_report_deinit(&r);
 }
 
@@ -454,6 +473,7 @@ static void test_limits(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_all_allowed, lay_out, take_away),
+                cmocka_unit_test_setup_teardown(test_clock_of_few, lay_out, take_away),
                 cmocka_unit_test_setup_teardown(test_definitions, lay_out, take_away),
                 cmocka_unit_test_setup_teardown(test_probes_of_a_service, lay_out, take_away),
                 cmocka_unit_test_setup_teardown(test_containers, lay_out, take_away),

@@ -83,11 +83,13 @@ static int play(void **state) {
 static struct {
         int errors[3];
         size_t n;
+        uint32_t size; /* of the last attr */
 } next;
 
 static int play_next(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags) {
         assert_in_range(next.n, 0, ARRAY_SIZE(next.errors) - 1);
         errno = next.errors[next.n++];
+        next.size = attr->size;
         return errno ? -1 : open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
@@ -165,6 +167,27 @@ static void test_errors_of_opening(void **state) {
         software.freq = 1;
         software.sample_freq = UINT64_MAX; /* above any kernel.perf_event_max_sample_rate */
         check_refused(&software, host, EINVAL, 0, REFUSED_INVALID, "bad-event");
+}
+
+/* Refused with the clock that it has, and also alone, and opened with CLOCK_MONOTONIC: it is the clock. */
+static void test_clocks(void **state) {
+        const OpenPlace host = { .pid = -1, .cpu = 0, .leader_fd = -1 }, member = { .pid = -1, .cpu = 0, .leader_fd = 3 };
+        struct perf_event_attr attr = { .size = PERF_ATTR_SIZE_VER0, .type = PERF_TYPE_TRACEPOINT, .config = 1, .use_clockid = 1,
+                                        .clockid = CLOCK_REALTIME };
+
+        next.errors[2] = 0;
+        check_refused(&attr, host, EINVAL, EINVAL, REFUSED_UNSUPPORTED, "no-clock");
+        assert_int_equal(next.n, 3);
+        assert_true(next.size >= offsetof(struct perf_event_attr, clockid) + sizeof(attr.clockid));
+        check_refused(&attr, member, EINVAL, EINVAL, REFUSED_UNSUPPORTED, "no-clock");
+        check_refused(&attr, member, EINVAL, 0, REFUSED_INVALID, "bad-group");
+        next.errors[2] = EINVAL;
+        check_refused(&attr, host, EINVAL, EINVAL, REFUSED_UNSUPPORTED, "kernel");
+        attr.size = sizeof(attr);
+        attr.clockid = CLOCK_MONOTONIC_RAW;
+        check_refused(&attr, host, EINVAL, 0, REFUSED_UNSUPPORTED, "kernel");
+        assert_int_equal(next.n, 1);
+        next.errors[2] = 0;
 }
 
 /* TRACE_EVENT_PERF_PERM: EPERM to whoever samples it, and only to those. */
@@ -280,7 +303,7 @@ int main(void) {
         const struct CMUnitTest tests[] = { cmocka_unit_test(test_leader_left) };
         const struct CMUnitTest errors[] = {
                 cmocka_unit_test(test_errors_of_opening),
-                cmocka_unit_test(test_what_is_only_counted),
+                cmocka_unit_test(test_what_is_only_counted), cmocka_unit_test(test_clocks),
                 cmocka_unit_test(test_errors_of_ioctls),
                 cmocka_unit_test(test_switches),
                 cmocka_unit_test(test_what_the_kernel_has),

@@ -93,39 +93,6 @@ static void examine_lost(Doctor *d) {
                 doctor_no(d, "PERF_FORMAT_LOST", "see perf_event_open", "%s", strerror(-r));
 }
 
-static void examine_clocks(Doctor *d) {
-        static const struct {
-                const char *name;
-                clockid_t id;
-        } clocks[] = {
-                { "monotonic", CLOCK_MONOTONIC },
-                { "monotonic-raw", CLOCK_MONOTONIC_RAW },
-                { "boottime", CLOCK_BOOTTIME },
-                { "realtime", CLOCK_REALTIME },
-        };
-        const char *wanted = NULL;
-        char works[64] = "";
-        size_t n = 0;
-
-        for (size_t i = 0; i < ARRAY_SIZE(clocks); i++) {
-                struct perf_event_attr attr = doctor_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
-                int r;
-
-                attr.use_clockid = 1;
-                attr.clockid = clocks[i].id;
-                r = doctor_try(&attr, 0, -1);
-                if (r == 0)
-                        n += (size_t)snprintf(works + n, sizeof(works) - n, " %s", clocks[i].name);
-                else if (clocks[i].id == d->wants->clock)
-                        wanted = clocks[i].name;
-        }
-        if (!wanted)
-                doctor_yes(d, "clocks", "events can use the clocks:%s", works);
-        else
-                doctor_no(d, "clocks", d->can_open ? "set `clock` to another one" : "see perf_event_open",
-                          "no event can use the clock %s, only:%s", wanted, n > 0 ? works : " none");
-}
-
 static void examine_software(Doctor *d) {
         static const struct {
                 const char *what;
@@ -261,7 +228,6 @@ void doctor_examine_events(Doctor *d) {
         examine_open(d);
         examine_host(d);
         examine_lost(d);
-        examine_clocks(d);
         examine_software(d);
         examine_hardware(d);
         examine_pmus(d);

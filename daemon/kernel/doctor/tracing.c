@@ -1,5 +1,5 @@
 /*
- * tracefs and tracepoints. Where it is not mounted it is mounted without a place (fsmount(2)): then everything behind
+ * tracefs, tracepoints, and by which clocks they and others can be stamped. Where it is not mounted it is mounted without a place (fsmount(2)): then everything behind
  * it can be tried all the same, and nobody sees it.
  */
 #include "daemon/kernel/doctor/trial.h"
@@ -141,6 +141,62 @@ static void examine_filter(Doctor *d, int fd) {
                           "PERF_EVENT_IOC_SET_FILTER: %s", strerror(errno));
 }
 
+typedef struct ClockName {
+        const char *name;
+        clockid_t id;
+} ClockName;
+
+static const ClockName clocks[] = {
+        { "monotonic", CLOCK_MONOTONIC },
+        { "monotonic-raw", CLOCK_MONOTONIC_RAW },
+        { "boottime", CLOCK_BOOTTIME },
+        { "realtime", CLOCK_REALTIME },
+};
+
+/* ret: the names of those that such an event opens with, each behind a space. NULL, or the name of that which is wanted and refused. */
+static const char *try_clocks(const Doctor *d, struct perf_event_attr attr, int pid, int cpu, char *ret, size_t size) {
+        const char *wanted = NULL;
+        size_t n = 0;
+
+        *ret = '\0';
+        attr.use_clockid = 1;
+        for (size_t i = 0; i < ARRAY_SIZE(clocks); i++) {
+                attr.clockid = clocks[i].id;
+                if (doctor_try(&attr, pid, cpu) == 0)
+                        n += (size_t)snprintf(ret + n, size - n, " %s", clocks[i].name);
+                else if (clocks[i].id == d->wants->clock)
+                        wanted = clocks[i].name;
+        }
+        return wanted;
+}
+
+static void examine_clocks(Doctor *d) {
+        const struct perf_event_attr dummy = doctor_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+        char works[64];
+        const char *wanted = try_clocks(d, dummy, 0, -1, works, sizeof(works));
+
+        if (!wanted)
+                doctor_yes(d, "clocks", "software events can use the clocks:%s", works);
+        else
+                doctor_no(d, "clocks", d->can_open ? "set `clock` to another one" : "see perf_event_open",
+                          "no event can use the clock %s, only:%s", wanted, *works ? works : " none");
+}
+
+/* Linux wants for them one that is safe in an NMI (perf_event_set_clock()). */
+static void examine_tracepoint_clocks(Doctor *d, const struct perf_event_attr *tracepoint) {
+        static const char what[] = "clocks of tracepoints";
+        char works[64];
+        const char *wanted = try_clocks(d, *tracepoint, -1, (int)d->cpus[0], works, sizeof(works));
+
+        if (!*works)
+                doctor_no(d, what, "see tracepoints", "none was opened");
+        else if (wanted)
+                doctor_no(d, what, "set `clock` to one of them, or trace only software events",
+                          "tracepoints, probes and breakpoints cannot use the clock %s, only:%s", wanted, works);
+        else
+                doctor_yes(d, what, "tracepoints, probes and breakpoints can use the clocks:%s", works);
+}
+
 /* Its samples have the tracepoint's bytes, which is more than a count of it needs. */
 static void examine_tracepoints(Doctor *d) {
         struct perf_event_attr attr = doctor_attr(PERF_TYPE_TRACEPOINT, 0);
@@ -151,6 +207,7 @@ static void examine_tracepoints(Doctor *d) {
 
         if (r < 0) {
                 doctor_no(d, "tracepoints", "see tracefs", "the ids of tracepoints cannot be read: %s", strerror(-r));
+                doctor_no(d, "clocks of tracepoints", "see tracepoints", "there is no tracepoint to try them with");
                 examine_filter(d, -1);
                 return;
         }
@@ -167,6 +224,7 @@ static void examine_tracepoints(Doctor *d) {
                                   ? doctor_permit(d, CAP_PERFMON, "sysctl kernel.perf_event_paranoid=-1")
                                   : "use a kernel with CONFIG_EVENT_TRACING and CONFIG_PERF_EVENTS",
                           "%s: %s", name, strerror(-fd));
+        examine_tracepoint_clocks(d, &attr);
         examine_filter(d, fd);
 }
 
@@ -195,6 +253,7 @@ static void examine_complaints(Doctor *d) {
 
 void doctor_examine_tracing(Doctor *d) {
         d->topic = "events";
+        examine_clocks(d);
         examine_tracefs(d);
         examine_tracepoints(d);
         examine_complaints(d);

@@ -4,7 +4,9 @@
  */
 #include "daemon/kernel/event/open.h"
 
+#include "config/attr/attr-setting.h"
 #include "daemon/base/cleanup.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/fd-limit.h"
 #include "daemon/base/thread.h"
 
@@ -112,6 +114,28 @@ static int explain_unsupported(const struct perf_event_attr *attr, const char *w
                       place.is_cgroup ? -1 : place.pid, place.cpu, strerror(error));
 }
 
+static bool opens_with_clock(const struct perf_event_attr *attr, clockid_t clock, OpenPlace place) {
+        unsigned long flags = PERF_FLAG_FD_CLOEXEC | (place.is_cgroup ? PERF_FLAG_PID_CGROUP : 0);
+        LongAttr copy = { .before = { 0 } };
+        _cleanup_(open_closep) int fd = -1;
+
+        copy.attr = *attr;
+        copy.attr.clockid = clock;
+        copy.attr.disabled = 1;
+        copy.attr.size = attr_least_size(&copy.attr); /* CLOCK_REALTIME is 0, which needs no room */
+        copy.config3 = place.config3;
+        if (place.config3)
+                copy.attr.size = LONG_ATTR_SIZE;
+        fd = open_perf_event(&copy.attr, place.pid, place.cpu, -1, flags);
+        return fd >= 0;
+}
+
+/* perf_event_set_clock(): only software events may have a clock that is not safe in an NMI. Members are tried without their leader. */
+static bool is_refused_for_clock(const struct perf_event_attr *attr, int error, OpenPlace place) {
+        return error == EINVAL && attr->use_clockid && !clock_is_nmi_safe(attr->clockid) &&
+               !opens_with_clock(attr, attr->clockid, place) && opens_with_clock(attr, CLOCK_MONOTONIC, place);
+}
+
 static bool cpu_is_offline(int cpu) {
         char path[64];
 
@@ -207,6 +231,9 @@ int open_event(const struct perf_event_attr *attr, const char *what, OpenPlace p
                         return refuse(e, REFUSED_INVALID, "bad-event", "%s: a frequency of %llu is above "
                                       "kernel.perf_event_max_sample_rate, which is %ld: request less, or raise it", what,
                                       (unsigned long long)attr->sample_freq, rate);
+                if (is_refused_for_clock(attr, error, place))
+                        return refuse(e, REFUSED_UNSUPPORTED, "no-clock", "opening %s: the kernel opens it only with the clocks "
+                                      "monotonic and monotonic-raw: set `clock` to one of them, and restart perfd", what);
                 return explain_open(attr, what, error, place, e);
         }
         *ret_fd = fd;
