@@ -199,9 +199,9 @@ static Config *load_config(const char *path) {
 }
 
 /* Notes are no failure, but what would refuse a start is. */
-static int check_names(const Config *c) {
+static int check_events(const Config *c, bool names) {
         ConfigDiagnostics diagnostics = CONFIG_DIAGNOSTICS_NULL;
-        int r = resolver_check_names(c, &diagnostics);
+        int r = names ? resolver_check_names(c, &diagnostics) : resolver_check_filters(c, &diagnostics);
 
         for (size_t i = 0; i < diagnostics.n_items; i++)
                 config_diagnostic_print(&diagnostics.items[i], stderr);
@@ -246,7 +246,7 @@ int main(int argc, char **argv) {
                 r = o.any_host ? 0 : state_file_check_place(s.settings.config->state_path, &e);
                 if (r != 0)
                         fprintf(stderr, "%s: state: %s\n", o.config, e.text);
-                if (o.names && check_names(s.settings.config) != 0)
+                if (check_events(s.settings.config, o.names) != 0)
                         r = -1;
                 config_unref(s.settings.config);
                 return r != 0 ? EXIT_FAILURE : EXIT_SUCCESS;

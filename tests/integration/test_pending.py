@@ -284,6 +284,44 @@ def test_names():
     equal((done.returncode, done.stderr), (2, "perfd: --names needs --check, and excludes --any-host\n"), "--names alone")
 
 
+def test_filters_are_checked():
+    """Without a start: what is wrong for every event by --check alone, and what the kernel refuses by --names; as validate does."""
+    always = {"prev_pid = 1": "found '=', expected '=='", "prev_pid == ": "something is missing at its end",
+              "(prev_pid == 1": "found the end, expected ')'", "prev_pid == 1)": "found ')' without '('",
+              'prev_comm == "x': "has no end"}
+    of_kernel = {'prev_pid == "x"': "the kernel refuses the filter", "nofield == 1": "Field not found",
+                 "prev_pid == 99999999999": "which has 32 bits", 'prev_comm == "abcdefghijklmnopqrst"': "names of threads"}
+    right = ['prev_comm == "a = (b"', "prev_pid == 1 && (next_pid >= 2 || next_pid != 7)", 'prev_comm ~ "a*"']
+    with tempfile.TemporaryDirectory() as directory, Daemon("version: 1\n") as daemon:
+        path = os.path.join(directory, "perfd.yaml")
+
+        def check_one(event, text, words, *arguments):
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(f"version: 1\nstate: {directory}/events\ngroups:\n  a:\n    events:\n      - event: '{event}'\n        filter: '{text}'\n")
+            done = subprocess.run([perfd.PERFD, "--check", *arguments, "--config", path], capture_output=True, text=True,
+                                  timeout=perfd.PATIENCE, check=False)
+            said = done.stderr.splitlines()
+            equal((done.returncode, len(said)), (1, 1) if words else (0, 0), f"{text} {arguments}: {done.stderr}")
+            check(not words or (words in said[0] and re.match(re.escape(path) + r":7:1\d: (?!note)", said[0])), f"{text}: {said}")
+
+        instances = sorted(os.listdir(f"{perfd.TRACING}/instances"))
+        for text, words in always.items():
+            check_one("sched:sched_switch", text, words)
+            check_one("sched:sched_switch", text, words, "--any-host")
+            check_one("kprobe:vfs_read", text, words)
+        for text, words in {**always, **of_kernel}.items():
+            check_one("sched:sched_switch", text, words, "--names")
+            check_one("sched:sched_swi*", text, words, "--names")
+            perfctl(daemon, "validate", path, status=1)
+        for text in right:
+            for arguments in [], ["--names"]:
+                check_one("sched:sched_switch", text, None, *arguments)
+            perfctl(daemon, "validate", path)
+        equal(sorted(os.listdir(f"{perfd.TRACING}/instances")), instances, "what it left")
+        refused = perfctl(daemon, "add", "sched:sched_switch", "--filter", "prev_pid = 1", status=1).stderr
+        check("found '=', expected '=='" in refused, refused)
+
+
 def test_apply():
     """It is all or nothing, unless its client allows that events are pending; another one ends what was pending."""
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f, Daemon() as daemon:

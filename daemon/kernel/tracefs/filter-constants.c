@@ -165,3 +165,50 @@ int filter_constants_check(const Plan *plan, const char *filter, uint32_t n_cpus
         }
         return r;
 }
+
+static int refuse_form(const char *filter, size_t at, const char *why, Explanation *e) {
+        (void)refuse(e, REFUSED_INVALID, "bad-filter", "the filter %s: %s", QUOTE(filter), why);
+        if (e)
+                e->position = 1 + (unsigned)at;
+        return REFUSED_INVALID;
+}
+
+int filter_equals_check(const char *filter, Explanation *e) {
+        for (const char *at = filter; *at;) {
+                if (*at == '"' || *at == '\'')
+                        at = skip_text(at);
+                else if (strchr("=!<>", *at) && at[1] == '=')
+                        at += 2;
+                else if (*at == '=')
+                        return refuse_form(filter, (size_t)(at - filter), "found '=', expected '=='", e);
+                else
+                        at++;
+        }
+        return 0;
+}
+
+int filter_form_check(const char *filter, Explanation *e) {
+        size_t depth = 0, end = 0; /* behind the last sign that is no blank */
+        int r = filter_equals_check(filter, e);
+        bool is_text = false;
+
+        for (const char *at = filter; *at && r == 0;) {
+                const char *next = at + 1;
+
+                is_text = *at == '"' || *at == '\'' || (is_text && isspace((unsigned char)*at));
+                if (*at == '"' || *at == '\'') {
+                        next = skip_text(at);
+                        if (next == at + 1 || next[-1] != *at)
+                                return refuse_form(filter, (size_t)(at - filter), "the text that begins here has no end", e);
+                } else if (*at == '(')
+                        depth++;
+                else if (*at == ')' && depth-- == 0)
+                        return refuse_form(filter, (size_t)(at - filter), "found ')' without '('", e);
+                if (!isspace((unsigned char)*at))
+                        end = (size_t)(next - filter);
+                at = next;
+        }
+        if (r == 0 && end > 0 && !is_text && strchr("=!<>&|~", filter[end - 1]))
+                return refuse_form(filter, end, "something is missing at its end", e);
+        return r == 0 && depth > 0 ? refuse_form(filter, end, "found the end, expected ')'", e) : r;
+}

@@ -5,6 +5,8 @@
  */
 #include "daemon/kernel/tracefs/tracing.h"
 
+#include "daemon/kernel/tracefs/filter-constants.h"
+
 #include "config/text/words.h"
 #include "daemon/base/checkpoint.h"
 #include "daemon/base/glob.h"
@@ -441,6 +443,8 @@ void tracing_explain_filter(const Tracing *t, const char *group, const char *nam
         (void)refuse(e, REFUSED_INVALID, "bad-filter",
                      "the kernel refuses the filter '%s' for %s:%s; `perfctl show %s:%s` lists the fields that it can "
                      "use", filter, group, name, group, name);
+        if (filter_equals_check(filter, e) != 0)
+                return;
         if (ends_in_operator(filter)) /* the kernel has no words for it */
                 e->position = (unsigned)strlen(filter) + 1;
         (void)snprintf(own, sizeof(own), "perfd-%d", (int)getpid());

@@ -1,6 +1,7 @@
 /*
- * Whether this kernel has the events that a configuration names, as far as that can be seen without opening any: so it needs no
- * daemon, and no privileges but those to look. What only opening shows is left to `perfctl validate`.
+ * Whether this kernel has the events that a configuration names, as far as that can be seen without opening them for those whom they
+ * are to observe: so it needs no daemon, and no privileges but those to look. A filter is tried on a disabled event of one's own thread.
+ * What only opening shows is left to `perfctl validate`.
  */
 #include "daemon/supervisor/resolve/names.h"
 
@@ -11,9 +12,11 @@
 #include "config/event-name/event-name.h"
 #include "config/text/words.h"
 #include "daemon/base/array.h"
+#include "daemon/kernel/event/open.h"
 #include "daemon/kernel/symbol/kernel-symbols.h"
 #include "daemon/kernel/pmu/pmu.h"
 #include "daemon/kernel/probe/place.h"
+#include "daemon/kernel/tracefs/filter-constants.h"
 #include "daemon/kernel/tracefs/tracing.h"
 #include "daemon/supervisor/events/configured.h"
 #include "daemon/supervisor/resolve/functions.h"
@@ -27,20 +30,52 @@ static int open_tracing(Tracing *t) {
         return tracing_open_missing(t, "tracefs is not mounted on " TRACEFS ", so perfd cannot see tracepoints");
 }
 
-static int check_tracepoint(const Tracing *t, const EventName *name, Explanation *e) {
+/* Where no such event can be opened the filter is not known to be wrong. */
+static int try_filter(const Tracing *t, const Plan *plan, const char *filter, Explanation *e) {
+        const struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT, .size = PERF_ATTR_SIZE_VER0, .config = plan->type,
+                                              .disabled = 1, .exclude_kernel = 1, .exclude_hv = 1 };
+        const OpenPlace own = { .pid = 0, .cpu = -1, .leader_fd = -1 };
+        _cleanup_(open_closep) int fd = -1;
+        Explanation ignored = EXPLANATION_NULL;
+        int r = filter_constants_check(plan, filter, 0, e);
+
+        if (r != 0)
+                return r;
+        r = open_event(&attr, plan->name, own, &fd, &ignored);
+        if (r == 0)
+                r = open_set_filter(fd, filter, plan->name, &ignored);
+        if (fd >= 0 && r == REFUSED_INVALID)
+                tracing_explain_filter(t, plan->group, plan->name, filter, e);
+        return r < 0 || (fd >= 0 && r == REFUSED_INVALID) ? r : 0;
+}
+
+static int check_single(const Tracing *t, const char *group, const char *name, const char *filter, Explanation *e) {
         Plan *plan = NULL;
+        int r = tracing_load(t, group, name, &plan, e);
+
+        if (r == 0 && filter)
+                r = try_filter(t, plan, filter, e);
+        plan_unref(plan);
+        return r;
+}
+
+static int check_tracepoint(const Tracing *t, const EventName *name, const char *filter, Explanation *e) {
         char **names;
         size_t n;
         int r;
 
-        if (event_name_is_glob(name)) {
-                r = tracing_match(t, name->group, name->name, &names, &n, e);
-                if (r == 0)
-                        tracing_names_free(names);
+        if (!event_name_is_glob(name))
+                return check_single(t, name->group, name->name, filter, e);
+        r = tracing_match(t, name->group, name->name, &names, &n, e);
+        if (r != 0)
                 return r;
+        for (size_t i = 0; filter && i < n && r == 0; i++) {
+                char *colon = strchr(names[i], ':');
+
+                *colon = '\0';
+                r = check_single(t, names[i], colon + 1, filter, e);
         }
-        r = tracing_load(t, name->group, name->name, &plan, e);
-        plan_unref(plan);
+        tracing_names_free(names);
         return r;
 }
 
@@ -93,7 +128,7 @@ typedef struct Seen {
 static int check_name(Seen *seen, const ConfigEvent *event, const EventName *name, const char *text, Explanation *e) {
         switch (name->kind) {
         case EVENT_NAME_TRACEPOINT:
-                return check_tracepoint(&seen->tracing, name, e);
+                return check_tracepoint(&seen->tracing, name, event->filter, e);
         case EVENT_NAME_HARDWARE:
         case EVENT_NAME_CACHE:
         case EVENT_NAME_RAW:
@@ -138,13 +173,37 @@ static void note_hidden(const ConfigEvent *event, const EventName *name, ConfigD
         config_diagnostics_add_pending(m, event->at, "no-file", text);
 }
 
+static int check_filter(const ConfigEvent *event, Explanation *e) {
+        int r = event->filter ? filter_form_check(event->filter, e) : 0;
+
+        return r == 0 && event->filter ? filter_constants_check(NULL, event->filter, 0, e) : r;
+}
+
+int resolver_check_filters(const Config *c, ConfigDiagnostics *m) {
+        int r = 0;
+
+        for (size_t i = 0; i < c->n_events && r == 0; i++) {
+                Explanation e = EXPLANATION_NULL;
+
+                r = check_filter(&c->events[i], &e);
+                if (r > 0) {
+                        config_event_refuse(c, &c->events[i], r, &e, m);
+                        r = 0;
+                }
+        }
+        return r == 0 ? config_diagnostics_finish(m) : r;
+}
+
 static int check_event(const Config *c, const ConfigEvent *event, Seen *seen, ConfigDiagnostics *m) {
         EventNames names = EVENT_NAMES_NULL;
         int r = event_names_parse(event->event, &names, NULL); /* as config/ has done */
 
         for (size_t i = 0; i < names.n_members && r == 0; i++) {
                 Explanation e = EXPLANATION_NULL;
-                int found = check_name(seen, event, &names.members[i], names.texts[i], &e);
+                int found = check_filter(event, &e);
+
+                if (found == 0)
+                        found = check_name(seen, event, &names.members[i], names.texts[i], &e);
 
                 if (found < 0)
                         r = found;
