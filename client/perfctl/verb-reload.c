@@ -25,7 +25,7 @@ static void tell_restart(const Perfctl *p, const perfd_result *result) {
                         : "for that, restart it, as by `systemctl restart perfd`");
 }
 
-static void put_settings_json(Json *j, const perfd_result *result) {
+void reload_put_restart_json(Json *j, const perfd_result *result) {
         const perfd_difference *d;
 
         json_put_name(j, "needs_restart");
@@ -78,7 +78,7 @@ void reload_print(Perfctl *p, const perfd_result *result) {
         if (row->ring_size > 0)
                 JSON_NUMBER(&j, "ring_size", row->ring_size);
         if (perfd_result_setting(result, 0))
-                put_settings_json(&j, result);
+                reload_put_restart_json(&j, result);
         if (perfd_result_note(result, 0))
                 put_notes_json(&j, result);
         json_end(&j, '}');

@@ -1,11 +1,13 @@
 /* How the daemon is: one line for each fact, then a row for each reader. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "client/perfctl/json.h"
 #include "client/perfctl/ledger-rows.h"
 #include "client/perfctl/perfctl.h"
+#include "client/perfctl/reload.h"
 #include "client/perfctl/table.h"
 
 static void print_list_json(Json *j, const char *name, char *const *list, size_t n) {
@@ -61,6 +63,8 @@ static void print_json(Perfctl *p, const perfd_result *result, const perfd_statu
         JSON_STRING(&j, "applied_without", s->applied_without);
         JSON_NUMBER(&j, "config_read", s->config_read);
         JSON_BOOL(&j, "config_changed", s->config_changed);
+        if (perfd_result_setting(result, 0))
+                reload_put_restart_json(&j, result);
         JSON_NUMBER(&j, "events", s->n_events);
         JSON_NUMBER(&j, "enabled", s->n_enabled);
         JSON_NUMBER(&j, "subscribers", s->n_subscribers);
@@ -175,7 +179,24 @@ static void put_config(Table *t, const perfd_status_row *s) {
         put_fact(t, "config-changed", changed);
 }
 
-static void print_facts(Perfctl *p, const perfd_status_row *s) {
+/* What of it does not hold yet. */
+static void put_restart(Table *t, const perfd_result *result) {
+        const perfd_difference *d;
+        char *text;
+        size_t size;
+        FILE *f;
+
+        if (!perfd_result_setting(result, 0))
+                return;
+        f = must_have(open_memstream(&text, &size));
+        for (size_t i = 0; (d = perfd_result_setting(result, i)); i++)
+                fprintf(f, "%s%s: %s -> %s", i > 0 ? "; " : "", d->field, *d->before ? d->before : "none", *d->after ? d->after : "none");
+        must_have(fclose(f) == 0 ? text : NULL);
+        put_fact(t, "needs-restart", text);
+        free(text);
+}
+
+static void print_facts(Perfctl *p, const perfd_result *result, const perfd_status_row *s) {
         Table t;
 
         TABLE_INIT(&t, p->human, "NAME", "VALUE");
@@ -194,6 +215,7 @@ static void print_facts(Perfctl *p, const perfd_status_row *s) {
         put_fact(&t, "clock", s->clock);
         put_fact(&t, "kernel", s->kernel);
         put_config(&t, s);
+        put_restart(&t, result);
         put_number(&t, "events", s->n_events);
         put_number(&t, "enabled", s->n_enabled);
         put_number(&t, "subscribers", s->n_subscribers);
@@ -258,7 +280,7 @@ static int status_run(Perfctl *p) {
         if (p->json)
                 print_json(p, result, perfd_result_status(result));
         else {
-                print_facts(p, perfd_result_status(result));
+                print_facts(p, result, perfd_result_status(result));
                 if (perfd_result_cpu(result, 0))
                         print_cpus(p, result);
         }

@@ -105,7 +105,10 @@ const perfd_reload_row *perfd_result_reload(const perfd_result *result);
 const perfd_diagnostic_row *perfd_result_error(const perfd_result *result, size_t i);
 const perfd_diagnostic_row *perfd_result_warning(const perfd_result *result, size_t i); /* does not make the text invalid */
 const perfd_planned_row *perfd_result_planned(const perfd_result *result, size_t i); /* perfd_plan() */
-/* Of a plan what differs beside the events; of perfd_reload() and perfd_apply() what takes effect only when perfd is restarted. */
+/*
+ * Of a plan what differs beside the events; of perfd_reload(), perfd_apply() and perfd_status() what takes effect only when perfd is
+ * restarted.
+ */
 const perfd_difference *perfd_result_setting(const perfd_result *result, size_t i);
 
 PERFD_END_DECLARATIONS

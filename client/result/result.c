@@ -106,6 +106,10 @@ static int add_status(perfd_result *result, const Perfd__V1__StatusReply *m) {
                         .n_failovers = m->cpus[i]->n_failovers,
                         .stalled = m->cpus[i]->stalled,
                 };
+        result->settings = result_differences_new(&result->arena, m->needs_restart, m->n_needs_restart);
+        if (!result->settings)
+                return -ENOMEM;
+        result->n_settings = m->n_needs_restart;
         result->status = row;
         result->cpus = cpus;
         result->n_cpus = m->n_cpus;

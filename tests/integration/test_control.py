@@ -191,8 +191,9 @@ def test_plan_says_the_truth_and_changes_nothing():
         equal({name: after[name].id for name in ids if name != "page-faults"},
               {name: ids[name] for name in ids if name != "page-faults"}, "ids of events that go on")
         check(after["page-faults"].id > ids["page-faults"], "the replaced event has an old id")
-        equal([(d.field, d.before) for d in client.request(plan=pb.PlanRequest(yaml=AFTER)).plan.settings], [],
-              "settings that differ after the apply")
+        equal([(d.field, d.before, d.restart) for d in client.request(plan=pb.PlanRequest(yaml=AFTER)).plan.settings],
+              [("access.stream-mode", "0660", True), ("batches.pool", str(2 << 20), True), ("subscribers.max", "4096", True)],
+              "settings that differ after the apply, from what perfd was started with")
         equal(daemon.status().ring_size, 1 << 20, "the size of the rings")
         check(all(event.configured for event in after.values()), "something applied does not count as configured")
         reply = client.request(reload=pb.Empty()).reloaded

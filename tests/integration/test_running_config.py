@@ -130,7 +130,17 @@ def test_what_needs_a_restart_is_named():
               "what a reload answers")
         equal(documents(daemon, "apply", "-", data="version: 1\nbatches: {pool: 1MiB}\n")[0]["needs_restart"], [clock, pool],
               "what an apply answers")
+        equal(status(daemon)["needs_restart"], [clock, pool], "what the status says")
+        equal(fact(daemon, "needs-restart"), "clock: monotonic-raw -> monotonic; batches.pool: 2097152 -> 1048576", "as text")
+        reload(changed)
+        planned = [line.split("\t")[::5] for line in perfctl(daemon, "plan").stdout.splitlines()]
+        equal([row for row in planned if row[0] == "restart"],
+              [["restart", "access.stream-mode: 0660 -> 0600"], ["restart", "clock: monotonic-raw -> monotonic"],
+               ["restart", "batches.pool: 2097152 -> 1048576"]], "what a plan of what holds says")
         equal(reload("version: 1\nclock: monotonic-raw\n"), [], "what is said once it is taken back")
+        equal([row for row in documents(daemon, "plan") if row["change"] == "setting"], [], "what a plan says then")
+        check("needs_restart" not in status(daemon), "the status names what was taken back")
+        check("needs-restart" not in perfctl(daemon, "status").stdout, "and so does its text")
         check("needs_restart" not in documents(daemon, "reload")[0], "a reload that takes it back names it")
 
 

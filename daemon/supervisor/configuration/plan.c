@@ -144,13 +144,13 @@ static int plan_pending(const Reload *w, Perfd__V1__PlanReply *ret) {
         return r;
 }
 
-/* at_restart: only those that hold when perfd has been restarted. The list grows also when it fails. */
+/* at_restart: those that hold when perfd has been restarted, or those that hold at once. The list grows also when it fails. */
 static int add_settings(const Config *before, const Config *after, bool at_restart, Perfd__V1__Difference ***list, size_t *n) {
         ConfigDifference d;
         int r = 0;
 
         for (size_t row = 0; r == 0 && config_difference_next(before, after, &row, &d);) {
-                if (at_restart && !d.key->restart)
+                if (at_restart != d.key->restart)
                         continue;
                 r = difference_new(d.key->pattern, d.before, d.after, list, n);
                 if (r == 0)
@@ -370,11 +370,13 @@ static int plan_all(Configuration *s, const Config *c, const Reload *w, Perfd__V
                 r = plan_removed(w, ret);
         if (r == 0)
                 r = plan_pending(w, ret);
-        return r == 0 ? add_settings(s->settings->config, c, false, &ret->settings, &ret->n_settings) : r;
+        if (r == 0)
+                r = add_settings(s->settings->config, c, false, &ret->settings, &ret->n_settings);
+        return r == 0 ? add_settings(s->settings->started_with, c, true, &ret->settings, &ret->n_settings) : r;
 }
 
-int configuration_add_restart_settings(const Configuration *s, Perfd__V1__ReloadReply *ret) {
-        return add_settings(s->settings->started_with, s->settings->config, true, &ret->settings, &ret->n_settings);
+int configuration_add_restart_settings(const Settings *s, Perfd__V1__Difference ***list, size_t *n) {
+        return add_settings(s->started_with, s->config, true, list, n);
 }
 
 int configuration_plan(Configuration *s, const ConfigText *texts, size_t n, bool may_wait, Perfd__V1__PlanReply *ret,

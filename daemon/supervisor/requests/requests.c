@@ -101,7 +101,9 @@ static int status_say_config(const Settings *s, Perfd__V1__StatusReply *reply) {
         reply->config_changed = !config_is_current(c);
         reply->applied = strdup(is_applied ? c->paths[0] : "");
         reply->applied_without = strdup(is_applied && settings_lack_rules(s) ? "access.rules" : "");
-        return reply->applied && reply->applied_without ? 0 : error_origin(-ENOMEM);
+        if (!reply->applied || !reply->applied_without)
+                return error_origin(-ENOMEM);
+        return configuration_add_restart_settings(s, &reply->needs_restart, &reply->n_needs_restart);
 }
 
 /*
