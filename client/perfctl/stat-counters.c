@@ -1,7 +1,4 @@
-/*
- * What comes are counts since the counters were added, of each CPU at the multiples of the interval; so a difference is
- * never lost, only late: a CPU that misses a report is in the next one.
- */
+/* Which events are counted, and what their counters say; stat-reads.c has what is read of them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -262,6 +259,8 @@ void stat_counters_deinit(StatCounters *c) {
                 free(c->events[i].fallback);
                 free(c->events[i].last);
                 free(c->events[i].times);
+                free(c->events[i].skipped);
+                free(c->events[i].skipped_times);
         }
         free(c->list);
         free(c->events);
@@ -310,22 +309,6 @@ StatCount *stat_counter_reach(StatCounter *counter, size_t cpu) {
                 counter->n_cpus = cpu + 1;
         }
         return &counter->cpus[cpu];
-}
-
-/* A counter that shared its hardware counted for a part of the time: it is scaled up as perf-stat(1) does it. */
-static void add_difference(StatCounter *counter, size_t cpu, perfd_read_value *last, const perfd_read_value *v) {
-        uint64_t enabled = v->enabled - last->enabled, running = v->running - last->running;
-        bool is_part = counter->n_shares == 1 && running > 0 && running < enabled;
-        double value = (double)(v->value - last->value) * (is_part ? (double)enabled / (double)running : 1);
-        StatCount *const both[] = { &counter->sum, stat_counter_reach(counter, cpu) };
-
-        for (size_t i = 0; i < 2; i++) {
-                both[i]->is_there = true;
-                both[i]->value += value;
-                both[i]->enabled += enabled;
-                both[i]->running += running;
-        }
-        *last = *v;
 }
 
 /* CPUs are read one after the other, while the task runs on: so much may be missing that is not. */
@@ -381,57 +364,11 @@ bool stat_counter_on(const StatCounter *c, size_t cpu, StatCounter *ret) {
         return true;
 }
 
-/* What a CPU said last; it is 0 at first, for that is what the counters began with. */
-static perfd_read_value *find_last(StatEvent *e, uint32_t cpu) {
-        size_t n = (size_t)cpu + 1;
-
-        if (n > e->n_cpus) {
-                e->last = must_have(reallocarray(e->last, n * e->n, sizeof(*e->last)));
-                memset(&e->last[e->n_cpus * e->n], 0, (n - e->n_cpus) * e->n * sizeof(*e->last));
-                e->times = must_have(reallocarray(e->times, n, sizeof(*e->times)));
-                memset(&e->times[e->n_cpus], 0, (n - e->n_cpus) * sizeof(*e->times));
-                e->n_cpus = n;
-        }
-        return &e->last[cpu * e->n];
-}
-
-/* From the CPU that was read first to the one that was read last. */
-static uint64_t times_apart(const StatEvent *e) {
-        uint64_t first = UINT64_MAX, last = 0;
-
-        for (size_t i = 0; i < e->n_cpus; i++) {
-                if (e->times[i] > 0 && e->times[i] < first)
-                        first = e->times[i];
-                if (e->times[i] > last)
-                        last = e->times[i];
-        }
-        return last > first ? last - first : 0;
-}
-
-uint64_t stat_counters_time(const StatCounters *c, const perfd_item *item) {
-        const perfd_event *event = perfd_item_event(item);
-        const StatEvent *e = event ? stat_counters_find(c, event->id) : NULL;
-        uint32_t cpu = perfd_item_cpu(item);
-
-        return e && cpu < e->n_cpus ? e->times[cpu] : 0;
-}
-
-bool stat_counters_take_item(StatCounters *c, const perfd_item *item) {
-        const perfd_event *event = perfd_item_event(item);
-        StatEvent *e = event ? stat_counters_find(c, event->id) : NULL;
-        const perfd_read_value *values;
-        perfd_read_value *last;
-
-        if (!e || e->n == 0 || perfd_item_record(item) != PERFD_READ || perfd_item_tid(item) != 0 ||
-            perfd_item_read(item, &values) != e->n)
-                return false;
-        last = find_last(e, perfd_item_cpu(item));
-        e->times[perfd_item_cpu(item)] = perfd_item_time(item);
-        for (size_t i = 0; i < e->n; i++) {
-                add_difference(&c->list[e->first + i], perfd_item_cpu(item), &last[i], &values[i]);
-                c->list[e->first + i].apart = e->apart + times_apart(e);
-        }
-        return true;
+bool stat_counters_any_left(const StatCounters *c) {
+        for (size_t i = 0; i < c->n_events; i++)
+                if (!c->events[i].is_removed)
+                        return true;
+        return false;
 }
 
 uint64_t stat_counters_expected(const StatCounters *c) {
@@ -440,38 +377,4 @@ uint64_t stat_counters_expected(const StatCounters *c) {
         for (size_t i = 0; i < c->n_events; i++)
                 n += c->events[i].n_expected;
         return n;
-}
-
-static void count_reset(StatCount *count, bool has_begun) {
-        if (has_begun) {
-                count->reported.value += count->value;
-                count->reported.enabled += count->enabled;
-                count->reported.running += count->running;
-        }
-        count->value = 0;
-        count->enabled = count->running = 0;
-}
-
-void stat_counters_reset(StatCounters *c, bool has_begun) {
-        for (size_t i = 0; i < c->n; i++) {
-                count_reset(&c->list[i].sum, has_begun);
-                for (size_t k = 0; k < c->list[i].n_cpus; k++)
-                        count_reset(&c->list[i].cpus[k], has_begun);
-        }
-        for (size_t i = 0; i < c->n_events; i++)
-                c->events[i].apart = times_apart(&c->events[i]);
-}
-
-static void count_take_whole(StatCount *count) {
-        count->value = count->reported.value;
-        count->enabled = count->reported.enabled;
-        count->running = count->reported.running;
-}
-
-void stat_counters_take_whole(StatCounters *c) {
-        for (size_t i = 0; i < c->n; i++) {
-                count_take_whole(&c->list[i].sum);
-                for (size_t k = 0; k < c->list[i].n_cpus; k++)
-                        count_take_whole(&c->list[i].cpus[k]);
-        }
 }

@@ -42,6 +42,8 @@ void stat_put_json(Output *o, const StatStyle *style, const StatLine *l) {
         JSON_NUMBER(&j, "running", c->sum.running);
         json_put_name(&j, "confidence");
         json_put_real(&j, state == STAT_COUNTED ? stat_counter_confidence(c) : 0);
+        if (c->is_removed)
+                JSON_NUMBER(&j, "removed", c->removed);
         if (l->metric.unit) {
                 json_put_name(&j, "metric");
                 json_put_real(&j, l->metric.value);

@@ -12,6 +12,8 @@ typedef struct Scope {
 StatState stat_counter_state(const StatCounter *c) {
         if (c->is_missing)
                 return STAT_NOT_SUPPORTED;
+        if (c->is_removed && c->sum.enabled == 0)
+                return STAT_NOT_COUNTED;
         return stat_counter_confidence(c) == 0 ? STAT_NOT_COUNTED : STAT_COUNTED;
 }
 
@@ -31,7 +33,7 @@ static double find(const Scope *s, const char *name, const char *alias) {
         for (size_t i = 0; i < s->all->n; i++) {
                 StatCounter counter = s->all->list[i];
 
-                if (!is_called(&counter, name, alias) || !is_same_place(counter.place, s->place))
+                if (counter.is_removed || !is_called(&counter, name, alias) || !is_same_place(counter.place, s->place))
                         continue;
                 if (s->cpu >= 0 && !stat_counter_on(&s->all->list[i], (size_t)s->cpu, &counter))
                         continue;
@@ -64,6 +66,8 @@ StatMetric stat_metric_of(const StatCounter *c, const StatCounters *all, ssize_t
         const Scope s = { .all = all, .place = c->place, .cpu = cpu };
         double clock = find_clock(&s), value, other;
 
+        if (c->is_removed)
+                return (StatMetric){ (double)c->removed / 1e9, "seconds until it was removed" };
         if (stat_counter_state(c) != STAT_COUNTED)
                 return (StatMetric){ .unit = NULL };
         value = stat_counter_value(c);

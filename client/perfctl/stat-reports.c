@@ -69,8 +69,10 @@ void stat_reports_take(StatReports *r, const perfd_item *item, uint64_t now) {
                         note(r, time - r->reported, now);
                 return;
         }
-        if (multiple < r->next)
+        if (multiple < r->next) {
+                stat_counters_skip_item(r->counters, item);
                 return;
+        }
         if (multiple >= r->next + r->n_reads)
                 skip_to(r, multiple);
         if (multiple < r->next || stat_counters_time(r->counters, item) >= r->next * r->every ||

@@ -29,6 +29,10 @@ static bool is_alike(const StatCounters *a, const StatCounters *b) {
 }
 
 static void take_counter(StatCounter *total, const StatCounter *run) {
+        if (run->is_removed) {
+                total->is_removed = true;
+                total->removed = run->removed;
+        }
         if (stat_counter_state(run) != STAT_COUNTED)
                 return;
         stat_spread_add(&total->sum.spread, stat_counter_value(run));

@@ -29,6 +29,7 @@ typedef struct Stat {
         uint64_t stopped; /* of that, ns: what was counted has ended, and is reported; 0: not yet */
         bool has_ended;   /* by itself, and not because we do not go on: at `stopped` */
         bool was_told;    /* by a signal to end */
+        bool is_short;    /* another client has removed what was to be counted */
         bool is_late;     /* the command was told, because its time is over */
         bool is_enough;
         bool stopping;
@@ -65,8 +66,8 @@ static void on_removed(void *userdata, uint32_t id, const char *name) {
 
         if (!e || s->stopping)
                 return;
-        e->n_expected = 0;
-        e->is_removed = true;
+        stat_counters_set_removed(&s->counters, e, s->reports.began, daemon_clock_now(&s->clock));
+        s->is_short = true;
         (void)perfctl_fail(s->p, PERFCTL_OK, "%s was removed by another client", s->counters.list[e->first].event);
 }
 
@@ -189,6 +190,8 @@ static int loop(Stat *s) {
                 if (r != 0)
                         return perfctl_fail_client(s->p, NULL);
                 on_time(s);
+                if (s->is_short && !s->options->command && !stat_counters_any_left(&s->counters))
+                        on_stopped(s, true);
                 if (!s->is_enough || s->stopping)
                         continue;
                 if (s->counters.n_events == 0)
@@ -308,6 +311,9 @@ static int run_once(Stat *s, StatRuns *runs, int *ret_code) {
         times = (StatTimes){ time_of(s), s->command.user, s->command.sys };
         if (s->command.ended && !s->is_late)
                 *ret_code = command_code(&s->command);
+        if (r == 0 && s->is_short)
+                *ret_code = stat_counters_any_left(&s->counters) ? PERFCTL_FAILED :
+                                                                   perfctl_fail(s->p, PERFCTL_FAILED, "none of its events is left");
         if (r == 0 && !stat_runs_add(runs, &s->counters, &times))
                 r = perfctl_fail(s->p, PERFCTL_FAILED,
                                  "the events differ from those of the previous run: of a glob, or of a cgroup");
@@ -320,15 +326,15 @@ static int run_once(Stat *s, StatRuns *runs, int *ret_code) {
 int stat_run(Perfctl *p, const StatOptions *options) {
         Stat s = { .p = p };
         StatRuns runs = { .elapsed = { .n = 0 } };
-        bool was_told = false;
+        bool is_over = false;
         int code = 0, r = signals_catch(p, options->command != NULL);
 
         if (r == 0)
                 r = daemon_clock_find(p, &s.clock);
-        for (uint64_t i = 0; i < options->n_runs && r == 0 && !was_told && !p->out.error; i++) {
+        for (uint64_t i = 0; i < options->n_runs && r == 0 && !is_over && !p->out.error; i++) {
                 s = (Stat){ .p = p, .options = options, .command = COMMAND_NULL, .tasks = TASK_ENDS_NULL, .clock = s.clock };
                 r = run_once(&s, &runs, &code);
-                was_told = s.was_told;
+                is_over = s.was_told || s.is_short;
         }
         if (r == 0 && (options->interval == 0 || options->has_total) && !p->out.error) {
                 stat_runs_finish(&runs);

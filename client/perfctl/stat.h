@@ -32,6 +32,8 @@ typedef struct StatCounter {
         bool is_missing; /* this machine cannot count it */
         bool is_host;    /* of whole CPUs, and whatever they do */
         bool is_of_cpu;  /* stat_counter_on() made it */
+        bool is_removed; /* by another client, */
+        uint64_t removed; /* until then it was counted: ns since the counters began */
         char *place;     /* the cgroup, container or unit that it is counted in; NULL: what was asked for in one */
 
         StatCount sum;
@@ -70,6 +72,8 @@ typedef struct StatEvent {
         perfd_read_value *last; /* what each CPU said last: n for each CPU */
         uint64_t *times;        /* of that, for each CPU; 0: it has said nothing */
         uint64_t apart;         /* ns between the first and the last of these, at the last report */
+        perfd_read_value *skipped; /* what each CPU said behind that, and no report was made of: there is room for as many */
+        uint64_t *skipped_times;
         size_t n_cpus;
 } StatEvent;
 
@@ -103,12 +107,18 @@ void stat_counters_deinit(StatCounters *c);
 int stat_counters_enable(Perfctl *p, perfd_client *control, const StatCounters *c);
 /* And end; what they counted until then is in the stream. */
 int stat_counters_disable(Perfctl *p, perfd_client *control, const StatCounters *c);
-/* What a stream says. take_item: false if it is none of these reads. */
+/* What a stream says. stat-reads.c has items. take_item: false if it is none of these reads. */
 void stat_counters_take_event(StatCounters *c, const perfd_event *event);
 bool stat_counters_take_item(StatCounters *c, const perfd_item *item);
+/* A read that ends no report: the next one that does has all of it, unless the event is removed before. */
+void stat_counters_skip_item(StatCounters *c, const perfd_item *item);
 /* When this item's CPU was last read of this event; 0: not yet. */
 uint64_t stat_counters_time(const StatCounters *c, const perfd_item *item);
 StatEvent *stat_counters_find(const StatCounters *c, uint32_t id);
+/* Another client has removed this one. began: when the counters did, and now, of the stream's clock; what was read last counts. */
+void stat_counters_set_removed(StatCounters *c, StatEvent *e, uint64_t began, uint64_t now);
+/* One that nobody has removed. */
+bool stat_counters_any_left(const StatCounters *c);
 /* Items that a read has, if every CPU says something. */
 uint64_t stat_counters_expected(const StatCounters *c);
 /* After a report: from 0 again. has_begun: what was counted until now belongs to the whole. */

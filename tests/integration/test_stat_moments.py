@@ -1,0 +1,48 @@
+#!/usr/bin/python3
+"""`perfctl stat`: from which moment on and until when it counts whole CPUs and what others remove. Needs root."""
+import json
+import os
+import re
+
+import perfd
+from perfd import check, equal
+from test_perfctl import run, start
+
+
+def removed_beside(daemon, which, *options, lines=0):
+    """Its status, what it says on stdout, and on stderr, if events of it are removed behind so many lines of -x."""
+    n_enables = daemon.stderr().count("enable by perfctl")
+    with start(daemon, "stat", *options) as process:
+        said = [process.stdout.readline() for _ in range(lines)]
+        perfd.wait_until(lambda: daemon.stderr().count("enable by perfctl") > n_enables, "its events to be on")
+        run(daemon, "remove", f"stat.{process.pid}.{which}")
+        out, err = process.communicate(timeout=perfd.PATIENCE)
+    return process.returncode, said + out.splitlines(), err
+
+
+def test_removed_by_another_client():
+    """It ends at once with what it has, when none is left; each line says until when it was counted, and the status is 1."""
+    alone = "perfctl: stat: cpu-clock was removed by another client\nperfctl: stat: none of its events is left\n"
+    n = len(perfd.online_cpus())
+    with perfd.Daemon() as daemon:
+        for options in ["-I", "200", "--for", "1000s"], ["--for", "1001s"], ["--interval", "2s", "-C", f"{perfd.online_cpus()[0]}"], []:
+            status, out, err = removed_beside(daemon, "*", "--json", *options, "cpu-clock")
+            rows = [json.loads(line) for line in out]
+            equal((status, err), (1, alone), f"how it ends with {options}")
+            check(rows and "removed" in rows[-1] and rows[-1]["removed"] <= rows[-1]["time"], f"when, in {rows}")
+            counted = sum(row["value"] or 0 for row in rows) / (1 if "-C" in options else n)
+            check(abs(counted - rows[-1]["removed"]) < 150_000_000, f"what was counted until then, in {rows}")
+        status, out, err = removed_beside(daemon, 0, "-x,", "-I", "100", "--count", "8", "cpu-clock", "page-faults", lines=2)
+        rows = [line.strip().split(",") for line in out]
+        equal((status, err, len(rows)), (1, alone.splitlines(True)[0], 16), "how it ends with one that is left")
+        equal([rows[-2][1], rows[-2][-1], rows[-1][3]], ["<not counted>", "seconds until it was removed", "page-faults"], "the last lines")
+        for command in [], ["--", "sleep", "0.5"]:
+            options = ["-o", f"{daemon.directory}/report", "-p", str(os.getpid())] + ([] if command else ["--for", "1000s"])
+            equal(removed_beside(daemon, "*", *options, "cpu-clock", *command)[::2], (1, alone), f"its end with {command}")
+            with open(f"{daemon.directory}/report", encoding="ascii") as f:
+                check(re.search(r"cpu-clock +# +[0-9.]+ seconds until it was removed$", f.read(), re.M), f"no line of {command} says when")
+        os.unlink(f"{daemon.directory}/report")
+
+
+if __name__ == "__main__":
+    perfd.main(globals())
