@@ -271,9 +271,12 @@ static int start(Stat *s) {
                 return r;
         if (s->options->interval > 0)
                 stat_print_heading(s->p, &s->options->style);
+        if (s->options->is_beside)
+                wait_for_reads(s); /* these counters begin at once, and not at an exec */
         if (s->counters.n_events > 0)
                 r = stat_counters_enable(s->p, s->control, &s->counters);
-        wait_for_reads(s);
+        if (!s->options->is_beside)
+                wait_for_reads(s);
         stat_reports_begin(&s->reports, daemon_clock_now(&s->clock));
         return r == 0 && command ? command_go(s->p, &s->command, command) : r;
 }

@@ -44,5 +44,24 @@ def test_removed_by_another_client():
         os.unlink(f"{daemon.directory}/report")
 
 
+def test_intervals_begin_with_the_command():
+    """Whole CPUs are counted from the moment on at which the command is let go, in each form; as many times as it could begin anywhere
+    in the tenth of a second before."""
+    cpus = perfd.online_cpus()
+    with perfd.Daemon() as daemon:
+        for options, n in (["-a"], len(cpus)), (["-A", "-C", ",".join(map(str, cpus))], 1), (["--cgroup", "/"], len(cpus)), (
+                ["-C", str(cpus[0])], 1), (["-a", "-o", f"{daemon.directory}/report"], len(cpus)):
+            for _ in range(3):
+                out = run(daemon, "stat", "--json", *options, "-I", "100", "cpu-clock", "--", "sleep", "0.12")
+                if "-o" in options:
+                    with open(options[-1], encoding="ascii") as f:
+                        out = [json.loads(line) for line in f]
+                times = sorted({row["time"] for row in out})
+                check(len(times) >= 2, out)
+                for row in out:
+                    if row["time"] == times[0]:
+                        check(abs(row["enabled"] / n - row["time"]) < 40_000_000, f"counted before its time 0, with {options}: {row}")
+
+
 if __name__ == "__main__":
     perfd.main(globals())
