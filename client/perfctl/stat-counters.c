@@ -45,20 +45,6 @@ static void add_event(StatCounters *c, const perfd_ref_row *ref, const char *eve
         counter_set_place(&c->list[c->n - 1], place);
 }
 
-/* Each member of a group is one. */
-static void add_missing(StatCounters *c, const char *event, const char *place) {
-        size_t n;
-        char **members = stat_events_members(event, &n);
-        StatCounter *missing = counters_grow(c, n);
-
-        for (size_t i = 0; i < n; i++) {
-                counter_init(&missing[i], members[i], "events", 1);
-                counter_set_place(&missing[i], place);
-                missing[i].is_missing = true;
-        }
-        stat_events_free(members, n);
-}
-
 /* Of tracepoints. */
 static bool is_glob(const char *event) {
         return *event != '{' && strpbrk(event, "*?[") && strchr(event, ':') && !strchr(event, '/');
@@ -117,6 +103,41 @@ static int add_events(Perfctl *p, StatCounters *c, char *const *events, size_t n
         return c->n_events > n_before ? 0 : r;
 }
 
+/* Whether the refusal is about this one, or only about others of its group: it is tried alone, and not kept. */
+static int find_missing(Perfctl *p, char *const *member, const perfd_event_spec *target, const StatAsked *asked, StatCounter *c) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
+        int r = request_add(p, member, 1, target, asked, &result);
+        const perfd_ref_row *ref;
+
+        c->is_missing = r == PERFD_E_REFUSED && perfd_client_error(p->client)->refusal == PERFD_REFUSED_UNSUPPORTED;
+        c->is_uncounted = !c->is_missing;
+        if (r != 0)
+                return r == PERFD_E_REFUSED ? 0 : perfctl_fail_client(p, NULL);
+        for (size_t i = 0; (ref = perfd_result_ref(result, i)); i++)
+                if (perfd_remove(p->client, &ref->name, 1, NULL) != 0)
+                        return perfctl_fail_client(p, NULL);
+        return 0;
+}
+
+/* Each member of a group is one. As with perf-stat(1) none of them is counted if one is missing. */
+static int add_missing(Perfctl *p, StatCounters *c, const char *event, const perfd_event_spec *target, const char *place,
+                       const StatAsked *asked) {
+        size_t n;
+        char **members = stat_events_members(event, &n);
+        StatCounter *missing = counters_grow(c, n);
+        int r = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                counter_init(&missing[i], members[i], "events", 1);
+                counter_set_place(&missing[i], place);
+                missing[i].is_missing = n == 1;
+        }
+        for (size_t i = 0; n > 1 && i < n && r == 0; i++)
+                r = find_missing(p, &members[i], target, asked, &missing[i]);
+        stat_events_free(members, n);
+        return r;
+}
+
 /* `target` observes one place, or all that was asked for. */
 static int add_one(Perfctl *p, StatCounters *c, const char *event, const perfd_event_spec *target, const char *place,
                    const StatAsked *asked) {
@@ -127,10 +148,8 @@ static int add_one(Perfctl *p, StatCounters *c, const char *event, const perfd_e
         if (!is_glob(event) || !event_words_expand(&words, p, event))
                 event_words_take(&words, event);
         r = add_events(p, c, words.names, words.n, target, place, asked);
-        if (r == PERFD_E_REFUSED && perfd_client_error(p->client)->refusal == PERFD_REFUSED_UNSUPPORTED) {
-                add_missing(c, event, place);
-                return 0;
-        }
+        if (r == PERFD_E_REFUSED && perfd_client_error(p->client)->refusal == PERFD_REFUSED_UNSUPPORTED)
+                return add_missing(p, c, event, target, place, asked);
         if (r == 0)
                 return 0;
         asked_for.event = event;
@@ -205,11 +224,30 @@ static int find_expected(Perfctl *p, StatCounters *c) {
         return 0;
 }
 
+/* What could be counted, if it were not in a group with another one. */
+static bool has_uncounted(const StatCounters *c) {
+        for (size_t i = 0; i < c->n; i++)
+                if (c->list[i].is_uncounted)
+                        return true;
+        return false;
+}
+
+/* Nothing was added. */
+static int fail_missing(const Perfctl *p, const StatCounters *c) {
+        const char *missing = "a member of them";
+
+        if (!has_uncounted(c))
+                return perfctl_fail_client(p, NULL); /* why the last one was refused */
+        for (size_t i = 0; i < c->n; i++)
+                missing = c->list[i].is_missing ? c->list[i].event : missing;
+        return perfctl_fail(p, PERFCTL_FAILED, "groups are counted as a whole, and this machine cannot count %s", missing);
+}
+
 int stat_counters_add(Perfctl *p, StatCounters *c, const StatAsked *asked) {
         int r = asked->per_place ? add_places(p, c, asked) : add_at(p, c, &asked->target, NULL, asked);
 
-        if (r == 0 && c->n_events == 0 && (asked->n_events == 1 || !asked->from_exec))
-                return perfctl_fail_client(p, NULL); /* why the last one was refused */
+        if (r == 0 && c->n_events == 0 && (!asked->is_limited || (asked->n_events == 1 && !has_uncounted(c))))
+                return fail_missing(p, c);
         return r == 0 ? find_expected(p, c) : r;
 }
 

@@ -12,7 +12,7 @@ typedef struct Scope {
 StatState stat_counter_state(const StatCounter *c) {
         if (c->is_missing)
                 return STAT_NOT_SUPPORTED;
-        if (c->is_removed && c->sum.enabled == 0)
+        if (c->is_uncounted || (c->is_removed && c->sum.enabled == 0))
                 return STAT_NOT_COUNTED;
         return stat_counter_confidence(c) == 0 ? STAT_NOT_COUNTED : STAT_COUNTED;
 }

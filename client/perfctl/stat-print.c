@@ -92,7 +92,7 @@ static void put_cpus(Perfctl *p, const StatStyle *style, const StatCounters *all
         for (size_t cpu = 0, n = count_cpus(all); cpu < n; cpu++) {
                 StatCounter on = *c;
 
-                if (!is_there(all, cpu) || (!stat_counter_on(c, cpu, &on) && !c->is_missing))
+                if (!is_there(all, cpu) || (!stat_counter_on(c, cpu, &on) && !c->is_missing && !c->is_uncounted))
                         continue;
                 l.counter = &on;
                 l.cpu = (ssize_t)cpu;

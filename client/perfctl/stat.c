@@ -194,8 +194,10 @@ static int loop(Stat *s) {
                         on_stopped(s, true);
                 if (!s->is_enough || s->stopping)
                         continue;
-                if (s->counters.n_events == 0)
+                if (s->counters.n_events == 0) {
+                        stat_reports_make_last(&s->reports, s->stopped);
                         return PERFCTL_OK;
+                }
                 r = stop(s);
                 if (r != 0)
                         return r;
@@ -209,6 +211,7 @@ static int add(Stat *s) {
         uint32_t pid = (uint32_t)s->command.pid;
 
         asked.interval = s->reports.every;
+        asked.is_limited = s->options->command || s->options->duration > 0;
         if (s->options->command && !s->options->is_beside) {
                 asked.from_exec = true;
                 asked.target.pids = &pid;

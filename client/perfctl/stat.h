@@ -29,7 +29,8 @@ typedef struct StatCounter {
         char *event;     /* as it was asked for; in a group the member */
         char *unit;      /* "events", "ns", "Joules" */
         double scale;    /* value times this is in `unit` */
-        bool is_missing; /* this machine cannot count it */
+        bool is_missing; /* this machine cannot count it, */
+        bool is_uncounted; /* or not another one of its group */
         bool is_host;    /* of whole CPUs, and whatever they do */
         bool is_of_cpu;  /* stat_counter_on() made it */
         bool is_removed; /* by another client, */
@@ -91,6 +92,7 @@ typedef struct StatAsked {
         perfd_event_spec target; /* its members about whom and where, `fallback` and `filter` */
         bool per_place;          /* each cgroup, container and unit of it on its own */
         uint64_t interval;       /* ns */
+        bool is_limited;         /* by a command or a time, whatever is read */
         bool from_exec;          /* the target's tasks are counted from their next exec on */
 } StatAsked;
 

@@ -451,6 +451,15 @@ def test_what_can_not_be_counted():
         out, err = stat(daemon, "-x,", "-e", "{cycles,instructions}", "branches", "--", "sh", "-c", "echo hello; exit 3", status=3)
         equal((out, fields(err)), ("hello\n", [["<not supported>", "", name] for name in ("cycles", "instructions", "branches")]),
               "a list")
+        for group, more in ("{page-faults,cycles}", []), ("{cycles,page-faults}:u", ["-I", "1000"]):
+            _, err = stat(daemon, "-x,", *more, "-e", f"{group},cs", "--", "true")
+            states = {row[-1]: row[-3] for row in ([x for x in line.split(",")[:len(more) // 2 + 3]] for line in err.splitlines())}
+            equal((states.pop("cs").isdigit(), states), (True, {"page-faults": "<not counted>", "cycles": "<not supported>"}), "a group")
+            for limit in ["--", "true"], ["--for", "100ms"], ["-a", "--", "true"]:
+                rows = run(daemon, "stat", "--json", *(more if "--" in limit else []), group, *limit)
+                equal({row["event"]: row["state"] for row in rows}, {"page-faults": "not-counted", "cycles": "not-supported"}, "alone")
+            check("groups are counted as a whole, and this machine cannot count cycles" in stat(daemon, group, status=1)[1], "no limit")
+        equal(daemon.status().n_events, 0, "events that are left")
         _, err = stat(daemon, "-x,", "--fallback", "cpu-clock", "cycles", "page-faults", "--", "true")
         equal([row[1:] for row in fields(err)], [["msec", "cpu-clock"], ["", "page-faults"]], "with a fallback")
         said = daemon.stderr().count("cannot count")
