@@ -140,8 +140,8 @@ static bool tell_form(const Perfctl *p, const char *event) {
 
 /* ---- what perf has ------------------------------------------------------------------------------------------------ */
 
-/* The times of perf-list(1) that no perf event counts: perf stat takes them itself. */
-static bool tell_time(const Perfctl *p, const char *event) {
+/* perf stat takes them itself. */
+bool event_advice_tell_time(const Perfctl *p, const char *event) {
         static const char *const times[][2] = {
                 { "duration_time", "time for which perf stat has counted: `perfctl stat` prints it below its counts" },
                 { "user_time", "time that the command of perf stat was in user mode: `perfctl stat -- COMMAND` prints it below its counts" },
@@ -187,10 +187,16 @@ static bool tell_command(const Perfctl *p, const char *event) {
         return true;
 }
 
+void event_advice_tell_program(const Perfctl *p, const char *event) {
+        for (size_t i = 0; p->verb->has_command && !p->command && i < p->n_arguments; i++)
+                if (strcmp(p->arguments[i], event) == 0 && !p->host)
+                        (void)perfctl_fail(p, PERFCTL_OK, "no program in $PATH is called '%s' either: a command would follow --", event);
+}
+
 bool event_advice_tell(const Perfctl *p, const char *event, const char *reason, const char *message) {
         bool is_unknown = strcmp(reason, "unknown-event") == 0;
 
         if (!*event || !strstr(message, event) || (!is_unknown && strcmp(reason, "bad-event") != 0))
                 return false;
-        return (is_unknown && (tell_running(p, event) || tell_time(p, event))) || tell_form(p, event) || tell_command(p, event);
+        return (is_unknown && (tell_running(p, event) || event_advice_tell_time(p, event))) || tell_form(p, event) || tell_command(p, event);
 }

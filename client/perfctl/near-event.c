@@ -49,16 +49,18 @@ static bool is_said(const char *refusal, const char *name) {
         return is;
 }
 
-static void tell_near(const Perfctl *p, const char *event, const char *refusal, perfd_result **offered) {
+/* False: nothing is near. */
+static bool tell_near(const Perfctl *p, const char *event, const char *refusal, perfd_result **offered) {
         const char *best;
 
         if (!*event || strpbrk(event, ":/{}*?[]#@"))
-                return;
+                return true;
         if (!*offered && perfd_available(p->client, NULL, false, offered) != 0)
-                return; /* the refusal was said */
+                return true; /* the refusal was said */
         best = find_near(*offered, event);
         if (best && !is_said(refusal, best))
                 (void)perfctl_fail(p, PERFCTL_OK, "'%s': did you mean '%s'?", event, best);
+        return best || strstr(refusal, "did you mean");
 }
 
 /* Which implementation is selected on this machine is known here, and not to the file. */
@@ -84,8 +86,9 @@ void near_event_tell(const Perfctl *p, const perfd_event_spec *specs, size_t n) 
         for (size_t i = 0; i < n && strcmp(reason, "ifunc") == 0; i++)
                 tell_indirect(p, specs[i].event, message);
         for (size_t i = 0; i < n; i++)
-                if (!event_advice_tell(p, specs[i].event, reason, message) && strcmp(reason, "unknown-event") == 0)
-                        tell_near(p, specs[i].event, message, &offered);
+                if (!event_advice_tell(p, specs[i].event, reason, message) && strcmp(reason, "unknown-event") == 0 &&
+                    !tell_near(p, specs[i].event, message, &offered))
+                        event_advice_tell_program(p, specs[i].event);
         free(reason);
         free(message);
 }

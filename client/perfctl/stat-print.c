@@ -144,13 +144,15 @@ static void put_names(Output *o, const char *separator, const char *const *names
         }
 }
 
-static void put_ids(Output *o, const char *what, const uint32_t *ids, size_t n) {
+static void put_ids(Output *o, const char *what, const uint32_t *ids, size_t n, bool has_children) {
         for (size_t i = 0; i < n; i++)
                 output_print(o, "%s%s%" PRIu32, i > 0 ? "," : what, i > 0 ? "" : " id '", ids[i]);
         output_put_string(o, n > 0 ? "'" : "");
+        if (has_children && n > 0)
+                output_put_string(o, n > 1 ? " and their children" : " and its children");
 }
 
-/* As perf-stat(1) calls it, which has no containers and units. */
+/* As perf-stat(1) calls it, which has no containers and units, and of processes no children that are there already. */
 static void put_target(Output *o, const perfd_event_spec *t) {
         if (t->target || t->cpus) {
                 output_put_string(o, t->target ? "target '" : "CPU(s) '");
@@ -165,9 +167,9 @@ static void put_target(Output *o, const perfd_event_spec *t) {
                 put_names(o, ",", t->units, t->n_units);
                 output_put_char(o, '\'');
         } else if (t->n_pids + t->n_tids > 0) {
-                put_ids(o, "process", t->pids, t->n_pids);
+                put_ids(o, "process", t->pids, t->n_pids, !t->no_inherit);
                 output_put_string(o, t->n_pids > 0 && t->n_tids > 0 ? ", " : "");
-                put_ids(o, "thread", t->tids, t->n_tids);
+                put_ids(o, "thread", t->tids, t->n_tids, !t->no_inherit);
         } else
                 output_put_string(o, "'system wide'");
 }

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client/perfctl/event-advice.h"
 #include "client/perfctl/event-words.h"
 #include "client/perfctl/function-globs.h"
 #include "client/perfctl/number.h"
@@ -183,6 +184,8 @@ static int find_event(const Perfctl *p, const char *event, EventWords *ret) {
         EventWords one = EVENT_WORDS_NULL;
         int r;
 
+        if (event_advice_tell_time(p, event))
+                return PERFCTL_FAILED;
         event_words_take(&one, event);
         r = is_known(event) ? 0 : event_words_find(&one, p, EVENT_WHERE_OFFERED);
         if (r == 0)

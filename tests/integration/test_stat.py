@@ -292,7 +292,7 @@ def test_others_beside_a_command():
                     outside.fire("syscalls", 30)
                     if "-t" in options:
                         _, err = stat(daemon, *options, "page-faults", "--", "sleep", "0.1")
-                        check(f" Performance counter stats for thread id '{inside.pid}' during 'sleep 0.1':" in err, err)
+                        check(f" Performance counter stats for thread id '{inside.pid}' and its children during 'sleep 0.1':" in err, err)
                     out, err = process.communicate("end\n", timeout=perfd.PATIENCE)
                 equal((process.returncode, err), (7, ""), "its status")
                 equal([json.loads(line)["value"] for line in out.splitlines()], [10], f"calls with {options}")
@@ -337,7 +337,7 @@ def test_for():
                         re.M), text)
         with child() as p:
             text, _ = stat(daemon, "--for", "100ms", "-p", str(p.pid), "page-faults")
-            check(f" Performance counter stats for process id '{p.pid}':" in text, text)
+            check(f" Performance counter stats for process id '{p.pid}' and its children:" in text, text)
         (duration, _), = intervals(daemon, "--for", "200ms", "task-clock", command=["sleep", "1000"]).items()
         check(duration >= 200_000_000, f"less than it was to be: {duration}")
         equal(stat(daemon, "--for", "0s", status=2)[1], "perfctl: stat: --for: '0s' is not a time such as 500ms, 10s, 2m\n", "no time")
@@ -370,7 +370,7 @@ def test_ctrl_c():
             rows = until_signal(daemon, fire, "--json", *target, GETPPID, lines=0)
             equal([json.loads(row)["value"] for row in rows], [100], f"the only report with {target}")
             equal([row.split(",")[0] for row in until_signal(daemon, fire, "-x,", *target, GETPPID, lines=0)], ["100"], "in columns")
-        check(f" Performance counter stats for process id '{fire.pid}':" in until_signal(daemon, fire, *pid, GETPPID, lines=0), "as text")
+        check(f" Performance counter stats for process id '{fire.pid}' and its children:" in until_signal(daemon, fire, *pid, GETPPID, lines=0), "as text")
         for target in ["-a"], ["-C", f"{perfd.online_cpus()[0]}"], ["--cgroup", "."]:
             equal(len(until_signal(daemon, fire, "--json", *target, "page-faults", lines=0)), 1, f"reports with {target}")
 

@@ -63,5 +63,21 @@ def test_intervals_begin_with_the_command():
                         check(abs(row["enabled"] / n - row["time"]) < 40_000_000, f"counted before its time 0, with {options}: {row}")
 
 
+def test_what_is_said():
+    """The heading has children only where they are counted; a time of perf, and a word that is nothing, are explained once."""
+    me, parent = os.getpid(), os.getppid()
+    with perfd.Daemon() as daemon:
+        for ids, options, words in ((f"{me}", [], f"'{me}' and its children"), (f"{me}", ["--no-inherit"], f"'{me}'"),
+                                    (f"{me},{parent}", [], f"'{me},{parent}' and their children")):
+            text = run(daemon, "stat", "--for", "50ms", "-p", ids, *options, "page-faults")
+            check(f" Performance counter stats for process id {words}:\n" in text, text)
+        for words, ends in (["-e", "cs,duration_time"], "task-clock counts the time that tasks run"), (
+                ["nosuchcmd"], "no program in $PATH is called 'nosuchcmd' either: a command would follow --"):
+            with start(daemon, "stat", *words) as process:
+                out, err = process.communicate(timeout=perfd.PATIENCE)
+            equal((process.returncode, out, err.splitlines()[-1].endswith(ends)), (1, "", True), f"what {words} says: {err!r}")
+            equal(err.count("perfctl: stat: "), 1 if "-e" in words else 2, f"messages in {err!r}")
+
+
 if __name__ == "__main__":
     perfd.main(globals())
