@@ -33,7 +33,8 @@ char *socket_advice(const char *path) {
         if (stat(path, &st) == 0 && st.st_gid != 0 && st.st_mode & S_IWGRP)
                 group = getgrgid(st.st_gid);
         if (!group)
-                r = asprintf(&text, "run perfctl as root, or as a member of the stream socket's group (access.stream-group)");
+                r = asprintf(&text, "run perfctl as root, or as a member of the stream socket's group (access.stream-group, or "
+                             "SocketGroup= and SocketMode= of perfd-stream.socket where systemd creates the socket)");
         else if (has_member(group, name))
                 r = asprintf(&text, "%s has joined the group %s after this login began: log in again, or run `newgrp %s`", name,
                              group->gr_name, group->gr_name);

@@ -256,8 +256,10 @@ static int start_listening(Supervisor *s, Explanation *e) {
                                    names[i]);
                 if (r == 0)
                         r = control_check_given(fd, names[i], e);
-                if (r == 0)
+                if (r == 0) {
+                        *(control ? &s->settings.is_given_control : &s->settings.is_given_stream) = true;
                         streams_say_unused_access(&s->streams, fd, control);
+                }
                 if (r == 0)
                         r = control_listen_fd(&s->control, fd, control);
                 free(names[i]);

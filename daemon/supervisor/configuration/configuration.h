@@ -33,5 +33,10 @@ int configuration_apply(Configuration *s, const ConfigText *texts, size_t n, boo
 /* What that would do, or, of no text, a reload. The reply's strings and arrays are malloc'ed, for free_unpacked(), also when it fails. */
 int configuration_plan(Configuration *s, const ConfigText *texts, size_t n, bool may_wait, Perfd__V1__PlanReply *ret,
                        Explanation *e);
-/* Those of the configuration that holds now which perfd was started without, and that a restart would let hold. The list grows also when it fails. -ENOMEM */
+/*
+ * Settings of the configuration that holds now which perfd was started without, and that a restart would let hold, but for those of
+ * sockets that systemd has made. The list grows also when it fails. -ENOMEM
+ */
 int configuration_add_restart_settings(const Settings *s, Perfd__V1__Difference ***list, size_t *n);
+/* The same to a reply, with notes of what to do for those. */
+int configuration_add_restarts(const Settings *s, Perfd__V1__ReloadReply *ret);

@@ -20,6 +20,7 @@
 #include "daemon/supervisor/configuration/configuration.h"
 #include "daemon/supervisor/events/open.h"
 #include "daemon/supervisor/events/specs.h"
+#include "daemon/supervisor/streams/sockets.h"
 
 static int difference_new(const char *field, const char *before, const char *after, Perfd__V1__Difference ***list,
                           size_t *n) {
@@ -376,7 +377,32 @@ static int plan_all(Configuration *s, const Config *c, const Reload *w, Perfd__V
 }
 
 int configuration_add_restart_settings(const Settings *s, Perfd__V1__Difference ***list, size_t *n) {
-        return add_settings(s->started_with, s->config, true, list, n);
+        ConfigDifference d;
+        char text[512];
+        int r = 0;
+
+        for (size_t row = 0; r == 0 && config_difference_next(s->started_with, s->config, &row, &d);) {
+                if (!d.key->restart || sockets_advise(s, d.key->pattern, text, sizeof(text)))
+                        continue;
+                r = difference_new(d.key->pattern, d.before, d.after, list, n);
+                if (r == 0)
+                        (*list)[*n - 1]->restart = true;
+        }
+        return r;
+}
+
+int configuration_add_restarts(const Settings *s, Perfd__V1__ReloadReply *ret) {
+        Strings notes = { .items = ret->notes, .n = ret->n_notes };
+        ConfigDifference d;
+        char text[512];
+        int r = 0;
+
+        for (size_t row = 0; r == 0 && config_difference_next(s->started_with, s->config, &row, &d);)
+                if (d.key->restart && sockets_advise(s, d.key->pattern, text, sizeof(text)))
+                        r = strings_add(&notes, text);
+        ret->notes = notes.items;
+        ret->n_notes = notes.n;
+        return r == 0 ? configuration_add_restart_settings(s, &ret->settings, &ret->n_settings) : r;
 }
 
 int configuration_plan(Configuration *s, const ConfigText *texts, size_t n, bool may_wait, Perfd__V1__PlanReply *ret,

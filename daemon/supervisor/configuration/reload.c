@@ -25,6 +25,7 @@
 #include "daemon/supervisor/configuration/configuration.h"
 #include "daemon/supervisor/events/registered.h"
 #include "daemon/supervisor/streams/access-change.h"
+#include "daemon/supervisor/streams/sockets.h"
 
 static int reload_commit(Configuration *s, Reload *w, Explanation *e) {
         Registration *added = TAKE_PTR(w->added);
@@ -46,17 +47,18 @@ static int reload_commit(Configuration *s, Reload *w, Explanation *e) {
  * Said of what was started with, and not of the configuration before: whoever reloads twice hears it twice, and whoever takes it
  * back hears nothing.
  */
-static void log_restart_needed(const Config *started_with, const Config *c) {
+static void log_restart_needed(const Settings *s, const Config *c) {
         ConfigDifference d;
 
-        for (size_t row = 0; config_difference_next(started_with, c, &row, &d);) {
+        for (size_t row = 0; config_difference_next(s->started_with, c, &row, &d);) {
                 const char *unit = config_unit(d.key);
                 char text[512];
 
                 if (!d.key->restart)
                         continue;
-                (void)snprintf(text, sizeof(text), "%s%s takes effect after a restart: it is %s%s until then, and %s%s afterwards",
-                               d.key->pattern, d.at.path ? "" : ", which is no longer set,", d.before, unit, d.after, unit);
+                if (!sockets_advise(s, d.key->pattern, text, sizeof(text)))
+                        (void)snprintf(text, sizeof(text), "%s%s takes effect after a restart: it is %s%s until then, and %s%s "
+                                       "afterwards", d.key->pattern, d.at.path ? "" : ", which is no longer set,", d.before, unit, d.after, unit);
                 if (d.at.path)
                         log_print(LOG_WARNING, MESSAGE_NEEDS_RESTART, "%s:%u:%u: %s", d.at.path, d.at.line, d.at.column, text);
                 else
@@ -88,7 +90,7 @@ static int change_events(Configuration *s, Config *c, bool may_wait, Perfd__V1__
                 ret->removed = (uint32_t)w.n_removed - n_changed;
                 ret->changed = n_changed + (uint32_t)w.n_replacements;
                 ret->kept = (uint32_t)(w.n_kept - w.n_replacements);
-                log_restart_needed(s->settings->started_with, c);
+                log_restart_needed(s->settings, c);
                 s->settings->config = config_ref(c);
                 config_unref(before);
                 for (const PendingEvent *p = w.pending; p; p = p->next)

@@ -337,7 +337,7 @@ int handle_apply(RequestContext *a, Explanation *e) {
         reply->n_files = (uint32_t)q->n_drop_ins + 1;
         if (r == 0)
                 r = note_rules(a->requests->settings, reply);
-        return r == 0 ? configuration_add_restart_settings(a->requests->settings, &reply->settings, &reply->n_settings) : r;
+        return r == 0 ? configuration_add_restarts(a->requests->settings, reply) : r;
 }
 
 int handle_reload(RequestContext *a, Explanation *e) {
@@ -353,5 +353,5 @@ int handle_reload(RequestContext *a, Explanation *e) {
         r = configuration_reload(a->requests->configuration, &notes, reply, e);
         reply->notes = notes.items;
         reply->n_notes = notes.n;
-        return r == 0 ? configuration_add_restart_settings(a->requests->settings, &reply->settings, &reply->n_settings) : r;
+        return r == 0 ? configuration_add_restarts(a->requests->settings, reply) : r;
 }

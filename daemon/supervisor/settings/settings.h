@@ -13,6 +13,7 @@ typedef struct Settings {
         char *config_path;       /* NULL: defaults */
         char *runtime_directory; /* overrides the paths of the sockets */
         bool loads_own_config;   /* a reload: root's file, whoever asks for it */
+        bool is_given_control, is_given_stream; /* systemd has made the socket: its unit says what holds of it */
         nsec_t started;
 } Settings;
 

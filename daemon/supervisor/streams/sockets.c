@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "daemon/base/array.h"
 #include "daemon/base/log.h"
 
 /* The file of a listening socket. False: it has none, or that is gone. */
@@ -57,6 +58,29 @@ static size_t find_settings(const Config *c, bool control, char *text, size_t si
                 used += used < size ? (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", k->pattern) : 0;
         }
         return n;
+}
+
+bool sockets_advise(const Settings *s, const char *pattern, char *to, size_t size) {
+        static const struct {
+                const char *pattern, *line;
+                bool is_control;
+        } rows[] = {
+                { "listen.control", "ListenStream=", true },     { "listen.stream", "ListenStream=", false },
+                { "access.control-mode", "SocketMode=", true },  { "access.stream-mode", "SocketMode=", false },
+                { "access.stream-group", "SocketGroup=", false },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                const char *unit = rows[i].is_control ? "perfd-control.socket" : "perfd-stream.socket";
+
+                if (strcmp(rows[i].pattern, pattern) != 0 || !(rows[i].is_control ? s->is_given_control : s->is_given_stream))
+                        continue;
+                (void)snprintf(to, size, "%s is ignored, also after a restart of perfd: systemd created this socket, and %s of its "
+                               "unit says it; set that by `systemctl edit %s`, and `systemctl restart %s`",
+                               pattern, rows[i].line, unit, unit);
+                return true;
+        }
+        return false;
 }
 
 void streams_say_unused_access(const Streams *s, int fd, bool control) {
