@@ -100,7 +100,7 @@ static int make_certificates(int argc, char **argv, const Options *o) {
 static int check(const char *path) {
         RelayConfig *config;
         SSL_CTX *tls;
-        int r = relay_load(path, &config, &tls);
+        int r = relay_load(path, false, &config, &tls);
 
         if (r < 0)
                 fprintf(stderr, "perfd-relay: %s\n", error_text(r));

@@ -37,6 +37,7 @@ typedef struct RelayConfig {
         RelayRule *rules;
         size_t n_rules;
         ConfigPlace set_at[KEYS_MAX]; /* by row of relay_keys[] */
+        bool takes_expired; /* a start goes on, with a warning, where there is nothing better that a refusal would keep */
 } RelayConfig;
 
 /* Rows in the order of the man page. */

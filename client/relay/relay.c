@@ -133,7 +133,7 @@ static int start_loop(Relay *r) {
 }
 
 int relay_start(Relay *r, const char *path) {
-        int k = relay_load(path, &r->config, &r->tls);
+        int k = relay_load(path, true, &r->config, &r->tls);
 
         r->steps[RELAY_HANDSHAKE] = connection_shake_hands;
         r->steps[RELAY_GREETING] = connection_go_on_greeting;

@@ -58,7 +58,7 @@ void relay_stop(Relay *r);
  */
 int relay_reload(Relay *r);
 /* Configuration and TLS of `path`, and each line that is to be said of them. 0, REFUSED_INVALID, -ENOMEM. */
-int relay_load(const char *path, RelayConfig **ret_config, SSL_CTX **ret_tls);
+int relay_load(const char *path, bool takes_expired, RelayConfig **ret_config, SSL_CTX **ret_tls);
 /* expiry.c: the timer of certificates, for the first one that ends now. */
 int relay_set_expiry(Relay *r);
 /* Ends those whose certificate has. */

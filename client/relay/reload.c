@@ -24,14 +24,16 @@ static void say(const ConfigDiagnostic *diagnostic) {
                        text);
 }
 
-int relay_load(const char *path, RelayConfig **ret_config, SSL_CTX **ret_tls) {
+int relay_load(const char *path, bool takes_expired, RelayConfig **ret_config, SSL_CTX **ret_tls) {
         _cleanup_(relay_config_freep) RelayConfig *config = NULL;
         ConfigDiagnostics m = CONFIG_DIAGNOSTICS_NULL;
         SSL_CTX *tls = NULL;
         int r = relay_config_load(path, &m, &config), k = 0;
 
-        if (r >= 0 && config)
+        if (r >= 0 && config) {
+                config->takes_expired = takes_expired;
                 k = tls_context_new(config, &m, &tls);
+        }
         r = r < 0 || k < 0 ? (r < 0 ? r : k) : config_diagnostics_finish(&m);
         if (r == 0 && (m.n_errors > 0 || !tls))
                 r = REFUSED_INVALID;
@@ -92,7 +94,7 @@ int relay_reload(Relay *r) {
         RelayConfig *config, *old_config = r->config;
         SSL_CTX *tls, *old_tls = r->tls;
         Explanation e = EXPLANATION_NULL;
-        int k = relay_load(old_config->path, &config, &tls);
+        int k = relay_load(old_config->path, false, &config, &tls);
 
         if (k != 0) {
                 log_print_with(LOG_ERR, MESSAGE_RELOAD_REFUSED, LOG_FIELDS({ "REASON", k > 0 ? "bad-config" : NULL }),

@@ -70,13 +70,48 @@ static int refuse_file(ConfigDiagnostics *m, const RelayConfig *c, const char *p
         return REFUSED_INVALID;
 }
 
-static void warn_of_time(ConfigDiagnostics *m, const RelayConfig *c, const char *pattern, const char *path, const X509 *x) {
-        if (X509_cmp_current_time(X509_get0_notAfter(x)) < 0)
-                config_diagnostics_add_warning(m, place_of(c, pattern), "%s: %s has expired: it is of no use to clients", pattern,
-                                               QUOTE(path));
-        else if (X509_cmp_current_time(X509_get0_notBefore(x)) > 0)
-                config_diagnostics_add_warning(m, place_of(c, pattern), "%s: %s is not valid yet: it is of no use to clients", pattern,
-                                               QUOTE(path));
+/* When an alert is still in time; of what lives shortly, as a CRL, the last third: else each would be one. */
+#define SOON_DAYS 30
+
+static int days_between(const ASN1_TIME *from, const ASN1_TIME *to) {
+        int days = 0, seconds = 0;
+
+        return ASN1_TIME_diff(&days, &seconds, from, to) == 1 ? days : 0; /* NULL is now */
+}
+
+static int check_time(ConfigDiagnostics *m, const RelayConfig *c, const char *pattern, const char *what, const ASN1_TIME *begin,
+                      const ASN1_TIME *end) {
+        const char *const effect = strcmp(pattern, "listen.certificate") == 0 ? "every client refuses the relay"
+                                                                               : "clients of this CA are refused";
+        const bool is_over = end && X509_cmp_current_time(end) < 0, is_early = X509_cmp_current_time(begin) > 0;
+        char text[300];
+
+        if (!is_over && !is_early) {
+                const int left = end ? days_between(NULL, end) : SOON_DAYS, life = end ? days_between(begin, end) : 0;
+
+                if (end && left < SOON_DAYS && left <= life / 3)
+                        config_diagnostics_add_warning(m, place_of(c, pattern), "%s: %s expires in %d day%s: replace it and reload",
+                                                       pattern, what, left, left == 1 ? "" : "s");
+                return 0;
+        }
+        (void)snprintf(text, sizeof(text), "%s: %s", is_over ? "has expired" : "is not valid yet", effect);
+        if (c->takes_expired) {
+                config_diagnostics_add_warning(m, place_of(c, pattern), "%s: %s %s", pattern, what, text);
+                return 0;
+        }
+        config_diagnostics_add(m, place_of(c, pattern), "%s: %s %s", pattern, what, text);
+        return REFUSED_INVALID;
+}
+
+static int check_certificate_time(ConfigDiagnostics *m, const RelayConfig *c, const char *pattern, const char *path, unsigned number,
+                                  const X509 *x) {
+        char what[QUOTE_SIZE + 40];
+
+        if (number == 0)
+                (void)snprintf(what, sizeof(what), "%s", QUOTE(path));
+        else
+                (void)snprintf(what, sizeof(what), "certificate %u of %s", number, QUOTE(path));
+        return check_time(m, c, pattern, what, X509_get0_notBefore(x), X509_get0_notAfter(x));
 }
 
 /* The relay's own, and behind it those that lead to its CA. */
@@ -93,15 +128,17 @@ int tls_load_certificate(SSL_CTX *context, const RelayConfig *c, ConfigDiagnosti
         x = PEM_read_bio_X509(bio, NULL, NULL, NULL);
         if (!x)
                 return refuse_file(m, c, "listen.certificate", c->certificate, "is no certificate in PEM format");
-        warn_of_time(m, c, "listen.certificate", c->certificate, x);
+        r = check_certificate_time(m, c, "listen.certificate", c->certificate, 0, x);
         if (SSL_CTX_use_certificate(context, x) != 1)
                 r = refuse_file(m, c, "listen.certificate", c->certificate, "cannot be used");
         X509_free(x);
-        while (r == 0 && (x = PEM_read_bio_X509(bio, NULL, NULL, NULL)))
+        for (unsigned n = 2; r == 0 && (x = PEM_read_bio_X509(bio, NULL, NULL, NULL)); n++) {
+                r = check_certificate_time(m, c, "listen.certificate", c->certificate, n, x);
                 if (SSL_CTX_add0_chain_cert(context, x) != 1) {
                         X509_free(x);
                         r = refuse_file(m, c, "listen.certificate", c->certificate, "has a chain that cannot be used");
                 }
+        }
         ERR_clear_error(); /* the end of the file is one */
         return r;
 }
@@ -151,13 +188,17 @@ int tls_load_key(SSL_CTX *context, const RelayConfig *c, ConfigDiagnostics *m) {
 }
 
 static int add_ca(SSL_CTX *context, const RelayConfig *c, X509 *x, unsigned number, ConfigDiagnostics *m) {
+        int r;
+
         if (X509_check_ca(x) == 0) {
                 config_diagnostics_add(m, place_of(c, "listen.ca"), "listen.ca: certificate %u of %s is not that of a CA: name the "
                                        "certificate that has signed those of clients",
                                        number, QUOTE(c->ca));
                 return REFUSED_INVALID;
         }
-        warn_of_time(m, c, "listen.ca", c->ca, x);
+        r = check_certificate_time(m, c, "listen.ca", c->ca, number, x);
+        if (r != 0)
+                return r;
         return X509_STORE_add_cert(SSL_CTX_get_cert_store(context), x) == 1 && SSL_CTX_add_client_CA(context, x) == 1
                        ? 0
                        : error_origin(-ENOMEM);
@@ -198,17 +239,18 @@ static X509 *issuer_of(const STACK_OF(X509_OBJECT) *objects, X509_CRL *crl) {
 
 static int add_crl(SSL_CTX *context, const RelayConfig *c, X509_CRL *crl, unsigned number, ConfigDiagnostics *m) {
         X509_STORE *store = SSL_CTX_get_cert_store(context);
-        const ASN1_TIME *next = X509_CRL_get0_nextUpdate(crl);
+        char what[QUOTE_SIZE + 20];
+        int r;
 
         if (!issuer_of(X509_STORE_get0_objects(store), crl)) {
                 config_diagnostics_add(m, place_of(c, "listen.crl"), "listen.crl: CRL %u of %s was not signed by a CA of %s", number,
                                        QUOTE(c->crl), QUOTE(c->ca ? c->ca : "listen.ca"));
                 return REFUSED_INVALID;
         }
-        if (next && X509_cmp_current_time(next) < 0)
-                config_diagnostics_add_warning(m, place_of(c, "listen.crl"), "listen.crl: CRL %u of %s has expired: clients of its CA are "
-                                               "refused until there is a newer one",
-                                               number, QUOTE(c->crl));
+        (void)snprintf(what, sizeof(what), "CRL %u of %s", number, QUOTE(c->crl));
+        r = check_time(m, c, "listen.crl", what, X509_CRL_get0_lastUpdate(crl), X509_CRL_get0_nextUpdate(crl));
+        if (r != 0)
+                return r;
         return X509_STORE_add_crl(store, crl) == 1 ? 0 : error_origin(-ENOMEM);
 }
 

@@ -102,6 +102,10 @@ void tls_explain(TlsPeer *p) {
                         p->refusal = "not-tls";
                         p->why = "what it sends is not TLS";
                         break;
+                case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+                        p->refusal = "own-certificate";
+                        p->why = "it says that the relay's own certificate (listen.certificate), or the CA of it, has expired";
+                        break;
                 case SSL_R_UNEXPECTED_EOF_WHILE_READING:
                         p->refusal = "closed";
                         p->why = "it has closed the connection";

@@ -13,6 +13,7 @@ import tempfile
 
 import certificates
 import perfd
+from certificates import utc
 from perfd import Daemon, add, check, equal, pb, wait_until
 from relay import RELAY, Relay, free_port
 
@@ -96,6 +97,40 @@ def test_check():
         for said in "has mode 0644: others can read", "none': the file cannot be opened", "unknown key 'clints'; did you mean 'clients'?":
             check(said in out, f"{said!r} is not in {out!r}")
         check(ca.name == "ca", "the CA of the test")
+
+
+def test_expired():
+    """What has expired takes the place of nothing that is good: --check and a reload refuse it, a start warns; and soon is said in days."""
+    with Daemon() as daemon, Relay(daemon) as relay, tempfile.TemporaryDirectory() as kept:
+        for name in "server.crt", "server.key", "ca.crl":
+            shutil.copy(relay.at(name), kept)
+        crl = "-crl_lastupdate", utc(-3), "-crl_nextupdate", utc(-1)
+        for (begin, end), what in (((-3, -1), "has expired"), ((1, 9), "is not valid yet")):
+            relay.ca.issue("server", alternatives=["localhost"], usage="serverAuth", begin=begin, end=end)
+            said = rf"relay\.yaml:\d+:\d+: listen\.certificate: '[^']*server\.crt' {what}: every client refuses the relay"
+            check(re.search(said, out := run("--check", "--config", relay.at("relay.yaml"), status=1)), f"--check says {out!r}")
+            before = relay.said().count("not reloaded, nothing has changed")
+            relay.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: relay.said().count("not reloaded, nothing has changed") > before, "the refusal")
+            check(re.search(said, relay.said()), relay.said())
+            relay.client().close()
+        relay.ca.issue("server", alternatives=["localhost"], usage="serverAuth", begin=-3, end=-1)
+        relay.stop()
+        relay.start()
+        relay.refused_by_tls("client")
+        relay.wait_for(r"is refused: it says that the relay's own certificate \(listen\.certificate\), or the CA of it, has expired")
+        for name in "server.crt", "server.key":
+            shutil.copy(f"{kept}/{name}", relay.at(name))
+        relay.ca.openssl("ca", "-config", relay.at("ca.cnf"), "-gencrl", "-out", relay.at("ca.crl"), *crl)
+        out = run("--check", "--config", relay.at("relay.yaml"), status=1)
+        check(re.search(r"listen\.crl: CRL 1 of '[^']*ca\.crl' has expired: clients of this CA are refused", out), f"--check says {out!r}")
+        shutil.copy(f"{kept}/ca.crl", relay.at("ca.crl"))
+        equal(run("--check", "--config", relay.at("relay.yaml")), "", "what is said of what is good for a while")
+        relay.ca.issue("server", alternatives=["localhost"], usage="serverAuth", begin=-90, end=9.5)
+        out = run("--check", "--config", relay.at("relay.yaml"))
+        check(re.search(r"listen\.certificate: '[^']*server\.crt' expires in 9 days: replace it and reload", out), f"--check says {out!r}")
+        relay.reload()
+        relay.wait_for("expires in 9 days")
 
 
 def test_control():
