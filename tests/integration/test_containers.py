@@ -419,15 +419,16 @@ def options_of_manifest(folder):
     with open(path, encoding="utf-8") as f:
         words = f.read().split("podman run", 1)[1].split("IMAGE", 1)[0].replace("\\\n", " ").split()
     words[words.index("--name") + 1] = "perfd-test-perfd"
-    own = {"/run/perfd": f"{folder}/sockets", "/var/lib/containers/storage": f"{folder}/containers/storage"}
+    own = {"/run/perfd": f"{folder}/sockets", "/etc/perfd": f"{folder}/config", "/var/lib/perfd": f"{folder}/kept", "/var/lib/containers/storage": f"{folder}/containers/storage"}
     return [f"{own[word.split(':')[0]]}:{word.split(':', 1)[1]}" if word.split(":")[0] in own else word for word in words]
 
 
 def test_perfd_in_container():
     """With the options that the manifest names it observes the host: another container by its name, and who is in it."""
     with podman() as (folder, root):
-        os.mkdir(f"{folder}/sockets")
-        with open(f"{folder}/sockets/perfd.yaml", "w", encoding="utf-8") as f:
+        for name in "sockets", "config", "kept":
+            os.mkdir(f"{folder}/{name}")
+        with open(f"{folder}/config/perfd.yaml", "w", encoding="utf-8") as f:
             f.write("version: 1\nlisten: { control: /run/perfd/control.sock, stream: /run/perfd/stream.sock }\n"
                     f'access: {{ stream-group: "{GROUP}" }}\n')
         perfd_root = f"{folder}/perfd"
@@ -440,7 +441,7 @@ def test_perfd_in_container():
         if web.returncode != 0:
             raise perfd.Skip(f"podman can run no container here: {web.stdout.strip()[-300:]}")
         ran = run_podman(folder, "run", *options_of_manifest(folder), "--volume", "/usr:/usr:ro", "--volume", f"{perfd.BUILD}:/build:ro",
-                         "--rootfs", perfd_root, "/build/daemon/perfd", "--config", "/run/perfd/perfd.yaml")
+                         "--rootfs", perfd_root, "/build/daemon/perfd", "--config", "/etc/perfd/perfd.yaml")
         equal(ran.returncode, 0, ran.stdout)
         control, stream = f"{folder}/sockets/control.sock", f"{folder}/sockets/stream.sock"
         try:

@@ -341,7 +341,22 @@ static void test_nothing_allowed(void **state) {
                  "ended by then",
                  "run perfd in the host's pid namespace (docker --pid=host, hostPID: true)");
         check_no(&r, "capabilities", "none; refused for lack of CAP_PERFMON",
-                 "AmbientCapabilities=CAP_PERFMON in perfd's unit, for everything that is refused here");
+                 "AmbientCapabilities=CAP_PERFMON in its unit, for everything that is refused here");
+        doctor_report_deinit(&r);
+}
+
+/* Which has no unit. */
+static void test_container_options(void **state) {
+        DoctorReport r;
+
+        put_file("/run/.containerenv", "");
+        put_file("/proc/sys/kernel/osrelease", "6.16.1\n");
+        put_file("/proc/self/status", "CapEff:\t0000000000000000\nSeccomp:\t0\n");
+        kernel.host = kernel.probes = EACCES;
+        strcat(tracing, "/nowhere");
+        r = examine();
+        check_no(&r, "capabilities", "none; refused for lack of CAP_PERFMON CAP_SYS_ADMIN",
+                 "--cap-add PERFMON --cap-add SYS_ADMIN in the options of its container, for everything that is refused here");
         doctor_report_deinit(&r);
 }
 
@@ -355,7 +370,7 @@ static void test_newer_kernel(void **state) {
         strcat(tracing, "/nowhere");
         r = examine();
         check_no(&r, "capabilities", "none; refused for lack of CAP_PERFMON CAP_SYS_ADMIN",
-                 "AmbientCapabilities=CAP_PERFMON CAP_SYS_ADMIN in perfd's unit, for everything that is refused here");
+                 "AmbientCapabilities=CAP_PERFMON CAP_SYS_ADMIN in its unit, for everything that is refused here");
         doctor_report_deinit(&r);
 }
 
@@ -479,6 +494,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_containers, lay_out, take_away),
                 cmocka_unit_test_setup_teardown(test_nothing_allowed, lay_out, take_away),
                 cmocka_unit_test_setup_teardown(test_newer_kernel, lay_out, take_away),
+                cmocka_unit_test_setup_teardown(test_container_options, lay_out, take_away),
                 cmocka_unit_test_setup_teardown(test_remedies, lay_out, take_away),
                 cmocka_unit_test_setup_teardown(test_no_perf_events, lay_out, take_away),
                 cmocka_unit_test_setup_teardown(test_watch, lay_out, take_away),

@@ -88,7 +88,7 @@ static void examine_capabilities(Doctor *d) {
                 return;
         }
         doctor_list_settings(d, d->missed, missed, settings, sizeof(settings));
-        (void)snprintf(remedy, sizeof(remedy), "%s in perfd's unit, for everything that is refused here", settings);
+        (void)snprintf(remedy, sizeof(remedy), "%s in %s, for everything that is refused here", settings, doctor_place(d));
         doctor_no(d, "capabilities", remedy, "%s; refused for lack of %s", *have ? have : "none", missed);
 }
 
@@ -146,8 +146,8 @@ static void examine_idle(Doctor *d) {
         char settings[128], remedy[256];
 
         doctor_list_settings(d, wanted, "CAP_BPF CAP_PERFMON", settings, sizeof(settings));
-        (void)snprintf(remedy, sizeof(remedy), "%s%s in perfd's unit, on Linux 6.0 or later with BTF",
-                       d->has_seccomp ? "SystemCallFilter=bpf and " : "", settings);
+        (void)snprintf(remedy, sizeof(remedy), "%s%s in %s, on Linux 6.0 or later with BTF",
+                       d->has_seccomp ? "SystemCallFilter=bpf and " : "", settings, doctor_place(d));
         if (why && why[0])
                 doctor_no(d, "idle CPUs", remedy, "%s: time-ordered streams wake them", why);
         else if (why)

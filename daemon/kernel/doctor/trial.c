@@ -89,8 +89,37 @@ const char *doctor_capability_name(int capability) {
         }
 }
 
-void doctor_list_settings(const Doctor *d, uint64_t capabilities, const char *names, char *to, size_t size) {
-        if (capabilities & ~d->bounding)
+/* One that a manager of containers has made, which has options and no unit, but for one with a systemd of its own. */
+static bool is_in_container(Doctor *d) {
+        if (access(doctor_path(d, "/run/systemd/system"), F_OK) == 0)
+                return false;
+        return access(doctor_path(d, "/run/.containerenv"), F_OK) == 0 || access(doctor_path(d, "/.dockerenv"), F_OK) == 0;
+}
+
+const char *doctor_place(Doctor *d) {
+        return is_in_container(d) ? "the options of its container" : "its unit";
+}
+
+/* "CAP_A CAP_B" as options. */
+static void list_options(const char *names, char *to, size_t size) {
+        size_t used = 0;
+
+        *to = '\0';
+        while (*names && used < size) {
+                const size_t n = strcspn(names, " ");
+
+                names += strlen("CAP_");
+                used += (size_t)snprintf(to + used, size - used, "%s--cap-add %.*s", used > 0 ? " " : "", (int)(n - strlen("CAP_")),
+                                         names);
+                names += n - strlen("CAP_");
+                names += *names == ' ';
+        }
+}
+
+void doctor_list_settings(Doctor *d, uint64_t capabilities, const char *names, char *to, size_t size) {
+        if (is_in_container(d))
+                list_options(names, to, size);
+        else if (capabilities & ~d->bounding)
                 (void)snprintf(to, size, "AmbientCapabilities=%s and CapabilityBoundingSet=%s", names, names);
         else
                 (void)snprintf(to, size, "AmbientCapabilities=%s", names);
@@ -108,7 +137,7 @@ const char *doctor_permit(Doctor *d, int capability, const char *otherwise) {
 
                 d->missed |= 1ULL << capability;
                 doctor_list_settings(d, 1ULL << capability, doctor_capability_name(capability), settings, sizeof(settings));
-                (void)snprintf(remedy, size, "give perfd %s (%s in its unit)%s%s", doctor_capability_name(capability), settings,
+                (void)snprintf(remedy, size, "give perfd %s (%s in %s)%s%s", doctor_capability_name(capability), settings, doctor_place(d),
                                otherwise ? ", or " : "", otherwise ? otherwise : "");
         } else if (capability == CAP_PERFMON && d->paranoid > 2 && !doctor_has(d, CAP_SYS_ADMIN)) {
                 bool has_given_up = d->wants->privileges->has_given_up; /* the level was another one then */

@@ -52,9 +52,12 @@ const char *doctor_permit(Doctor *d, int capability, const char *otherwise);
 const char *doctor_permit_writing(Doctor *d, const char *path, const char *otherwise);
 const char *doctor_capability_name(int capability);
 /*
- * "AmbientCapabilities=A B", which changes nothing for what CapabilityBoundingSet= leaves out: then both. names: "A B".
+ * In a container "--cap-add A --cap-add B"; else "AmbientCapabilities=A B", which changes nothing for what CapabilityBoundingSet= leaves out: then both. names: "A B".
  */
-void doctor_list_settings(const Doctor *d, uint64_t capabilities, const char *names, char *to, size_t size);
+void doctor_list_settings(Doctor *d, uint64_t capabilities, const char *names, char *to, size_t size);
+
+/* Where to set that: "its unit", perfd's. */
+const char *doctor_place(Doctor *d);
 
 /* A file below the root: its first bytes, ended by a zero and without the newline. -errno. */
 int doctor_read(Doctor *d, const char *path, char *to, size_t size);
