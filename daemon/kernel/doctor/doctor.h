@@ -32,6 +32,7 @@ typedef struct DoctorWants {
         const char *no_idle; /* why it does not see idle CPUs; "": it does; NULL: nobody asks */
         clockid_t clock;
         size_t ring_size; /* data bytes of each CPU's ring */
+        bool has_given_sockets; /* systemd has made them */
         bool has_rings;   /* this process has mapped its rings already: they are not tried a second time */
         size_t n_own_fds; /* that it needs before it traces anything; without the rings' and the readers' own */
         size_t n_fds_each_cpu;

@@ -120,7 +120,7 @@ static void examine_confinement(Doctor *d) {
 static void examine_sockets(Doctor *d) {
         if (d->capabilities & 1ULL << CAP_CHOWN)
                 doctor_yes(d, "sockets", "perfd may give the sockets that it creates to any group");
-        else if (getenv("LISTEN_FDS"))
+        else if (d->wants->has_given_sockets || getenv("LISTEN_FDS"))
                 doctor_yes(d, "sockets", "systemd created them, with their groups");
         else
                 doctor_no(d, "sockets", doctor_permit(d, CAP_CHOWN, "podman run --cap-add CHOWN, or let it run in that "

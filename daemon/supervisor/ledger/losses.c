@@ -73,11 +73,11 @@ static void say(const NewLoss *l, const char *event, size_t n_others) {
         fields[n++] = (LogField){ "REASON", loss_name((Loss)main_reason) };
         fields[n] = (LogField){ .name = NULL };
         if (event)
-                log_print_with(priority_of(l), MESSAGE_LOST, fields, "%s: %llu samples lost: %s", event,
-                               (unsigned long long)l->total, reasons);
+                log_print_with(priority_of(l), MESSAGE_LOST, fields, "%s: %llu sample%s lost: %s", event,
+                               (unsigned long long)l->total, l->total == 1 ? "" : "s", reasons);
         else
-                log_print_with(priority_of(l), MESSAGE_LOST, fields, "%zu more events: %llu samples lost: %s", n_others,
-                               (unsigned long long)l->total, reasons);
+                log_print_with(priority_of(l), MESSAGE_LOST, fields, "%zu more event%s: %llu sample%s lost: %s", n_others,
+                               n_others == 1 ? "" : "s", (unsigned long long)l->total, l->total == 1 ? "" : "s", reasons);
 }
 
 static void say_all(const Look *look) {

@@ -63,6 +63,7 @@ static int examine(Requests *s, Explanation *e) {
         int r;
 
         wants.clock = s->settings->started_with->clock;
+        wants.has_given_sockets = s->settings->is_given_stream;
         wants.close = close_later;
         wants.userdata = s;
         r = doctor_examine(&wants, &report, e);
