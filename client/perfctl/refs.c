@@ -34,6 +34,9 @@ void refs_print(Perfctl *p, const perfd_result *result) {
 
         for (size_t i = 0; (ref = perfd_result_ref(result, i)); i++)
                 ref_print(p, ref->name, ref->id);
+        output_flush(&p->out);
+        for (size_t i = 0; perfd_result_note(result, i); i++)
+                (void)perfctl_fail(p, PERFCTL_OK, "%s", perfd_result_note(result, i));
 }
 
 static bool is_unknown(const Perfctl *p, int r) {

@@ -27,7 +27,6 @@ static int remove_run(Perfctl *p) {
         if (r != 0)
                 return r;
         refs_print(p, result);
-        output_flush(&p->out);
         tell_configured(p, before, result);
         return PERFCTL_OK;
 }

@@ -65,6 +65,7 @@ static void print_json(Perfctl *p, const perfd_result *result, const perfd_statu
         JSON_BOOL(&j, "config_changed", s->config_changed);
         if (perfd_result_setting(result, 0))
                 reload_put_restart_json(&j, result);
+        JSON_STRING(&j, "state_unstored", s->state_unstored);
         JSON_NUMBER(&j, "events", s->n_events);
         JSON_NUMBER(&j, "enabled", s->n_enabled);
         JSON_NUMBER(&j, "subscribers", s->n_subscribers);
@@ -177,6 +178,8 @@ static void put_config(Table *t, const perfd_status_row *s) {
                 put_fact(t, "applied-without", s->applied_without);
         put_fact(t, "config-read", read);
         put_fact(t, "config-changed", changed);
+        if (*s->state_unstored)
+                put_fact(t, "state-unstored", s->state_unstored);
 }
 
 /* What of it does not hold yet. */

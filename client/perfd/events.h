@@ -129,7 +129,7 @@ const perfd_ref_row *perfd_result_ref(const perfd_result *result, size_t i);
 
 /*
  * perfd_add(), perfd_apply(): what is worth to be known of what was added or applied, for people: that a CPU is offline now, that
- * rules of access are not applied.
+ * rules of access are not applied. perfd_remove(), perfd_disable(): that this is not stored.
  */
 const char *perfd_result_note(const perfd_result *result, size_t i);
 

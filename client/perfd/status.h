@@ -66,6 +66,7 @@ typedef struct perfd_status_row {
         bool config_changed;  /* its files have changed since: a reload reads them */
         const char *applied_without; /* the part of `applied` that is not in effect, "access.rules"; "": all is */
         uint64_t time; /* ns of `clock` when the daemon answered; 0: an older daemon */
+        const char *state_unstored; /* why persistent events are not stored as they are now; "": they are */
 } perfd_status_row;
 
 /* The reader of a CPU. */

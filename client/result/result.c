@@ -92,6 +92,7 @@ static int add_status(perfd_result *result, const Perfd__V1__StatusReply *m) {
                 .config_changed = m->config_changed,
                 .applied_without = m->applied_without,
                 .time = m->time,
+                .state_unstored = m->state_unstored,
         };
         if (result_counts_new(&result->arena, m->losses, m->n_losses, &row->losses) < 0)
                 return -ENOMEM;
@@ -272,6 +273,8 @@ static int add_rows(perfd_result *result, const Perfd__V1__Response *m) {
                 result->n_notes = m->added->n_notes;
                 return add_refs(result, m->added->events, m->added->n_events);
         case PERFD__V1__RESPONSE__BODY_SELECTED:
+                result->notes = m->selected->notes;
+                result->n_notes = m->selected->n_notes;
                 return add_refs(result, m->selected->events, m->selected->n_events);
         case PERFD__V1__RESPONSE__BODY_LEDGER:
                 return result_add_ledger(result, m->ledger);

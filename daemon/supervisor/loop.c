@@ -157,6 +157,7 @@ static void set_handlers(Supervisor *s) {
                 [CHANGE_ORPHANS] = { changes_remove_orphans, &s->changes },
                 [CHANGE_RELOAD] = { reload_on_signal, s },
                 [CHANGE_PENDING] = { configuration_retry_pending, &s->configuration },
+                [CHANGE_STATE] = { changes_store_state, &s->changes },
                 [CHANGE_LOSSES] = { ledger_on_losses, &s->ledger },
         };
 

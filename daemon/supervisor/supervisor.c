@@ -18,6 +18,7 @@
 #include "daemon/kernel/task/tasks.h"
 #include "daemon/supervisor/changes/changes.h"
 #include "daemon/supervisor/configuration/configuration.h"
+#include "daemon/supervisor/changes/persistent.h"
 #include "daemon/supervisor/configuration/load-persistent.h"
 #include "daemon/supervisor/configuration/retry.h"
 #include "daemon/supervisor/events/charges.h"
@@ -304,6 +305,7 @@ int supervisor_start(Supervisor *s, Explanation *e) {
         if ((r = start_limits(e)) != 0 ||        /* fds */
             (r = supervisor_start_loop(s)) != 0 || /* signals, watchdog */
             (r = configuration_start_pending(&s->configuration)) != 0 || /* its timer */
+            (r = persistent_start(&s->changes)) != 0 ||  /* the same */
             (r = ledger_start_losses(&s->ledger)) != 0 ||  /* who is told of them */
             (r = readers_start_births(&s->readers)) != 0 ||  /* the same */
             (r = start_kernel(s, e)) != 0 ||     /* tracefs, and which privileges all of what follows has */
@@ -442,6 +444,7 @@ bool supervisor_stop(Supervisor *s) {
         ledger_free_losses(&s->ledger);
         readers_free_births(&s->readers);
         configuration_free_persistent(&s->configuration);
+        persistent_free(&s->changes);
         events_give_closer(&s->events, false);
         stop_closer(s);
         peer_socket_stop();

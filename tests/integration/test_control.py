@@ -482,7 +482,7 @@ def test_what_can_not_be_kept():
         os.mkdir(path + ".new")  # where it is to be written
         switches = pb.SelectRequest(names=["switches"])
         for body in ({"add": pb.AddRequest(keep=True, events=[pb.EventSpec(event="cpu-clock"), pb.EventSpec(event="dummy")])},
-                     {"remove": switches}, {"disable": switches},
+                     {"enable": switches},
                      {"set_filter": pb.SetFilterRequest(name="switches", filter="prev_pid == 2")},
                      {"set_period": pb.SetPeriodRequest(name="switches", period=2)}):
             no = refused(client, "state-file", "STATUS_DENIED", **body)

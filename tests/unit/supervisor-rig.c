@@ -9,6 +9,7 @@
 
 #include "daemon/kernel/task/tasks.h"
 #include "daemon/supervisor/changes/changes.h"
+#include "daemon/supervisor/changes/persistent.h"
 #include "daemon/supervisor/configuration/load-persistent.h"
 #include "daemon/supervisor/configuration/retry.h"
 #include "daemon/supervisor/events/charges.h"
@@ -128,6 +129,7 @@ void rig_start(Rig *rig) {
                                       .watermark = RING_SIZE / WATERMARK_SHARE };
         assert_int_equal(supervisor_start_loop(s), 0);
         assert_int_equal(configuration_start_pending(&s->configuration), 0);
+        assert_int_equal(persistent_start(&s->changes), 0);
         assert_int_equal(ledger_start_losses(&s->ledger), 0);
         assert_int_equal(readers_start_births(&s->readers), 0);
         assert_int_equal(readers_start_cpus(&s->readers, &rig->e), 0);
@@ -169,6 +171,7 @@ void rig_stop(Rig *rig) {
         readers_free_births(&s->readers);
         readers_free_budgets(&s->readers);
         configuration_free_persistent(&s->configuration);
+        persistent_free(&s->changes);
         events_free_charges(&s->events);
         task_families_deinit(&s->events.families);
         comm_table_deinit(&s->readers.comms);

@@ -28,7 +28,7 @@ static void test_changes_first(void **state) {
         operations_set_due(&rig->o, CHANGE_STOP);
         operations_set_due(&rig->o, CHANGE_HOTPLUG);
         operations_set_due(&rig->o, CHANGE_HOTPLUG); /* once more: it is made once */
-        assert_string_equal(run_all(rig), "028a");
+        assert_string_equal(run_all(rig), "029a");
 }
 
 static void test_turns_of_uids(void **state) {

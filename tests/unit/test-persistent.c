@@ -28,6 +28,7 @@ typedef struct Rig {
         Event events_of[N_EVENTS];
         Registration registrations[N_EVENTS]; /* "first", "second", "third": the first two are persistent */
         Events events;
+        Operations operations;
         Changes changes;
         Explanation e;
 } Rig;
@@ -63,7 +64,9 @@ static int setup(void **state) {
                                                         .next = i + 1 < N_EVENTS ? &rig->registrations[i + 1] : NULL };
         }
         rig->events = (Events){ .registrations = rig->registrations, .n_registrations = N_EVENTS };
-        rig->changes = (Changes){ .events = &rig->events, .state_path = rig->path };
+        assert_true(sd_event_new(&rig->operations.event) >= 0);
+        rig->changes = (Changes){ .events = &rig->events, .operations = &rig->operations, .state_path = rig->path };
+        assert_int_equal(persistent_start(&rig->changes), 0);
         *state = rig;
         return 0;
 }
@@ -71,6 +74,8 @@ static int setup(void **state) {
 static int teardown(void **state) {
         Rig *rig = *state;
 
+        persistent_free(&rig->changes);
+        sd_event_unref(rig->operations.event);
         pending_free_list(rig->events.pending.first);
         (void)chmod(rig->folder, 0700);
         (void)unlink(rig->path);
@@ -156,16 +161,32 @@ static void test_removed_and_disabled(void **state) {
         assert_false(first->is_selected);
 }
 
-/* A change is not begun that could not be stored. */
+/* A change is not begun that could not be stored, but for one that lets go of something. */
 static void test_refused(void **state) {
         Rig *rig = *state;
         Registration *first = &rig->registrations[0];
         const PersistentChange change = { .subjects = &first, .n_subjects = 1, .removed = true };
+        const bool on = true, off = false;
         char missing[] = "/proc/none/events", unusable[] = "it was written by somebody else";
 
         rig->changes.state_path = missing;
-        assert_int_not_equal(persistent_write(&rig->changes, &change, &rig->e), 0);
+        assert_int_not_equal(write_change(rig, (PersistentChange){ .subjects = &first, .n_subjects = 1, .enabled = &on }), 0);
         assert_string_equal(rig->e.reason, "state-file");
+        assert_null(rig->changes.state_unstored);
+        assert_int_equal(write_change(rig, (PersistentChange){ .subjects = &first, .n_subjects = 1, .enabled = &off }), 0);
+        assert_non_null(strstr(rig->e.text, "enables them again"));
+        assert_non_null(rig->changes.state_unstored);
+        assert_int_equal(persistent_write(&rig->changes, &change, &rig->e), 0);
+        assert_non_null(strstr(rig->e.text, "adds them again"));
+        assert_file(rig, "-");
+        rig->changes.state_path = rig->path; /* the timer has run */
+        assert_int_equal(sd_event_source_set_time_relative(rig->changes.state_timer, 0), 0);
+        assert_int_equal(sd_event_run(rig->operations.event, UINT64_MAX), 1);
+        assert_true(rig->operations.is_due[CHANGE_STATE]);
+        assert_int_equal(changes_store_state(&rig->changes), 0);
+        assert_null(rig->changes.state_unstored);
+        assert_file(rig, "first second"); /* nobody has taken the first one out here */
+        (void)unlink(rig->path);
         rig->changes.state_path = rig->path;
         rig->changes.state_unusable = unusable;
         assert_int_equal(persistent_write(&rig->changes, &change, &rig->e), REFUSED_DENIED);

@@ -242,27 +242,46 @@ static void test_kernel_refuses(void **state) {
         assert_int_equal(rig_fail_each_as(PLAYED_IOCTL, ENOMEM, prepare_and_read, rig_enable_all, check_file), 2 * RIG_CPUS);
 }
 
+static const struct rlimit no_byte = { 0, RLIM_INFINITY }, any_byte = { RLIM_INFINITY, RLIM_INFINITY };
+
 /* No byte can be written: what would have to be is refused before anything is changed. */
 static void test_file_is_refused(void **state) {
-        static const RigChange changes[] = { rig_disable_all, rig_enable_all, remove_all };
-        const struct rlimit none = { 0, RLIM_INFINITY }, all = { RLIM_INFINITY, RLIM_INFINITY };
+        _cleanup_free_ char *before = NULL;
+        int r;
+        Rig rig;
+
+        signal(SIGXFSZ, SIG_IGN);
+        rig_start(&rig);
+        assert_int_equal(prepare_and_read(&rig), 0);
+        before = rig_picture(&rig);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &no_byte), 0);
+        r = rig_enable_all(&rig);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &any_byte), 0);
+        assert_int_equal(r, REFUSED_DENIED);
+        assert_string_equal(rig.e.reason, "state-file");
+        check_file(&rig, PLAYED_OPEN, r, before);
+        assert_int_equal(rig_enable_all(&rig), 0);
+        rig_stop(&rig);
+}
+
+/* But for what lets go of something: it is done, and stored later. */
+static void test_let_go_without_file(void **state) {
+        static const RigChange changes[] = { rig_disable_all, remove_all };
 
         signal(SIGXFSZ, SIG_IGN);
         for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
-                _cleanup_free_ char *before = NULL;
                 int r;
                 Rig rig;
 
                 rig_start(&rig);
                 assert_int_equal(prepare_and_read(&rig), 0);
-                before = rig_picture(&rig);
-                assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+                assert_int_equal(setrlimit(RLIMIT_FSIZE, &no_byte), 0);
                 r = changes[i](&rig);
-                assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
-                assert_int_equal(r, REFUSED_DENIED);
-                assert_string_equal(rig.e.reason, "state-file");
-                check_file(&rig, PLAYED_OPEN, r, before);
-                assert_int_equal(changes[i](&rig), 0);
+                assert_int_equal(setrlimit(RLIMIT_FSIZE, &any_byte), 0);
+                assert_int_equal(r, 0);
+                assert_non_null(rig.supervisor.changes.state_unstored);
+                assert_int_equal(changes_store_state(&rig.supervisor.changes), 0);
+                assert_null(rig.supervisor.changes.state_unstored);
                 rig_stop(&rig);
         }
 }
@@ -289,6 +308,7 @@ int main(void) {
                 cmocka_unit_test(test_unusable),
                 cmocka_unit_test(test_kernel_refuses),
                 cmocka_unit_test(test_file_is_refused),
+                cmocka_unit_test(test_let_go_without_file),
         };
 
         thread_become(THREAD_MAIN);

@@ -39,14 +39,33 @@ static void place_deinit(Place *p) {
         close_fd(p->fd);
 }
 
+/* What lets perfd write, by what Linux said. */
+static const char *remedy(int error) {
+        switch (error) {
+        case ENOSPC:
+                return "free space on its file system";
+        case EDQUOT:
+                return "free space, or raise the disk quota of perfd's user";
+        case EROFS:
+                return "its file system is read-only: mount it writable, or set another path (" FOLDER_IS_SET_BY ")";
+        case EMFILE:
+        case ENFILE:
+                return "raise the limit of open files";
+        case EIO:
+                return "check the disk, which the kernel's log says more of";
+        default:
+                return "give perfd a directory of its own (" FOLDER_IS_SET_BY ")";
+        }
+}
+
 static int refuse_place(const char *path, int error, const char *what, Explanation *e) {
         Refusal refusal = error == ENOSPC || error == EDQUOT || error == EMFILE || error == ENFILE ? REFUSED_EXHAUSTED
                                                                                                    : REFUSED_DENIED;
 
         if (error == ENOMEM)
                 return refuse_kernel_memory(e, path);
-        return refuse(e, refusal, "state-file", "the state file %s cannot be used: %s: %s; give perfd a directory of its own ("
-                      FOLDER_IS_SET_BY ")", path, what, strerror(error));
+        return refuse(e, refusal, "state-file", "the state file %s cannot be used: %s: %s; %s", path, what, strerror(error),
+                      remedy(error));
 }
 
 static const char *kind_name(mode_t mode) {

@@ -21,6 +21,8 @@ typedef struct Changes {
         CgroupWatch *cgroup_watch; /* NULL: no event follows cgroups */
         char *state_path;          /* of persistent events */
         char *state_unusable;      /* why it must not be written; NULL: it may */
+        char *state_unstored;      /* why it is not as the persistent events are; NULL: it is */
+        sd_event_source *state_timer; /* runs while it is not; NULL: no loop runs yet */
 } Changes;
 
 /* How long events that are added stay, if not until they are removed. */
@@ -32,7 +34,7 @@ typedef struct AddOptions {
 } AddOptions;
 /*
  * Each is done whole or, refused, not at all. Specs move into the registrations on success. ret_refs: what was changed, in
- * malloc'ed memory.
+ * malloc'ed memory. e->text, of a success: what is to be said of it, or "".
  */
 int changes_add(Changes *s, EventSpec *specs, size_t n, const AddOptions *adding, EventRefs *ret_refs, Explanation *e);
 int changes_remove(Changes *s, char *const *names, size_t n, EventRefs *ret_refs, Explanation *e);
@@ -74,3 +76,4 @@ int changes_on_answers(void *userdata);       /* supervisor/changes/rejoin.c */
 int changes_on_hotplug(void *userdata);       /* supervisor/changes/hotplug.c */
 int changes_on_cgroups(void *userdata);       /* supervisor/changes/follow.c */
 int changes_remove_orphans(void *userdata);   /* supervisor/changes/events.c */
+int changes_store_state(void *userdata);      /* supervisor/changes/persistent.c */

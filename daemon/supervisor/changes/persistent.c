@@ -1,18 +1,26 @@
 /*
  * Persistent events outlive the daemon: the state file has them, as one AddRequest, and is written before each change of one of
- * them. So nothing is changed that cannot be stored, and nothing is acknowledged that is not on the disk; a change that is
+ * them. So nothing is added that cannot be stored, and nothing is acknowledged that is not on the disk; a change that is
  * refused after that writes the file as it was.
+ *
+ * But for what lets go of something: events that fill the disk must be stopped while it is full. They are removed or disabled, the
+ * reply and the log say that this is not stored, and perfd writes the file at the next change, and once a minute until it succeeds.
  *
  * An event of the file that cannot be opened, because its module or target does not exist now, stays there and is pending:
  * supervisor/configuration/retry.c.
  */
 #include "daemon/supervisor/changes/persistent.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/base/printable.h"
 #include "daemon/kernel/host/state-file.h"
 #include "daemon/supervisor/events/specs.h"
+
+#define STORE_USEC UINT64_C(60000000)
+#define STORE_ACCURACY_USEC UINT64_C(1000000)
 
 /* ---- what is pending ---------------------------------------------------------------------------------------------- */
 
@@ -134,23 +142,123 @@ static int write_file(Changes *s, const PersistentChange *change, Explanation *e
         return r == 0 ? state_file_write(s->state_path, bytes, n, e) : r;
 }
 
+/* ---- what could not be written ------------------------------------------------------------------------------------ */
+
+static int on_time(sd_event_source *source, uint64_t usec, void *userdata) {
+        Changes *s = userdata;
+
+        operations_set_due(s->operations, CHANGE_STATE);
+        return 0;
+}
+
+int persistent_start(Changes *s) {
+        int r = error_origin(sd_event_add_time(s->operations->event, &s->state_timer, CLOCK_MONOTONIC, 0, STORE_ACCURACY_USEC,
+                                               on_time, s));
+
+        if (r >= 0)
+                r = error_origin(sd_event_source_set_enabled(s->state_timer, SD_EVENT_OFF));
+        return r < 0 ? r : 0;
+}
+
+void persistent_free(Changes *s) {
+        s->state_timer = sd_event_source_disable_unref(s->state_timer);
+        free(s->state_unstored);
+        s->state_unstored = NULL;
+}
+
+static int set_timer(Changes *s) {
+        int r = s->state_unstored ? error_origin(sd_event_source_set_time_relative(s->state_timer, STORE_USEC)) : 0;
+
+        if (r >= 0)
+                r = error_origin(sd_event_source_set_enabled(s->state_timer, s->state_unstored ? SD_EVENT_ONESHOT : SD_EVENT_OFF));
+        return r < 0 ? r : 0;
+}
+
+/* The log hears of each other reason once. */
+static int set_unstored(Changes *s, const char *text) {
+        bool is_another = !s->state_unstored || strcmp(s->state_unstored, text) != 0;
+        char *why = strdup(text);
+
+        if (!why)
+                return error_origin(-ENOMEM);
+        free(s->state_unstored);
+        s->state_unstored = why;
+        if (is_another)
+                log_print(LOG_ERR, MESSAGE_PERSISTENT_EVENTS, "the persistent events are not stored as they are now: %s; a perfd "
+                          "that starts before they are has those of the last time; this one tries again at each change, and "
+                          "once a minute", why);
+        return set_timer(s);
+}
+
+static int set_stored(Changes *s) {
+        if (!s->state_unstored)
+                return 0;
+        free(s->state_unstored);
+        s->state_unstored = NULL;
+        log_print(LOG_NOTICE, MESSAGE_PERSISTENT_EVENTS, "the persistent events are stored again as they are");
+        return set_timer(s);
+}
+
+/* Nothing is observed after it that was not before. */
+static bool change_lets_go(const PersistentChange *change) {
+        return !change->added && (change->removed || (change->enabled && !*change->enabled));
+}
+
+/* ---- what others call --------------------------------------------------------------------------------------------- */
+
+static void say_unstored(const PersistentChange *change, const char *why, Explanation *e) {
+        if (!e)
+                return;
+        *e = EXPLANATION_NULL;
+        (void)snprintf(e->text, sizeof(e->text), "this holds now and is not stored, so that a perfd that starts before it is %s; perfd "
+                       "tries again at each change, and once a minute: %.400s",
+                       change->removed ? "adds them again" : "enables them again", why);
+        printable_make(e->text, sizeof(e->text)); /* it may be cut in a character */
+}
+
 int persistent_write(Changes *s, const PersistentChange *change, Explanation *e) {
+        bool alters = change_alters_file(s, change);
+        Explanation why = EXPLANATION_NULL;
+        int r;
+
         thread_assert(THREAD_MAIN);
-        if (!change_alters_file(s, change))
+        if (!alters && !s->state_unstored)
                 return 0;
         if (s->state_unusable)
                 return refuse(e, REFUSED_DENIED, "state-file", "events cannot be made persistent, because the earlier ones could "
                         "not be read: %s; repair that and restart perfd", s->state_unusable);
-        return write_file(s, change, e);
+        r = write_file(s, change, &why);
+        if (r == 0)
+                return set_stored(s);
+        if (r < 0)
+                return r;
+        if (alters && !change_lets_go(change)) {
+                if (e)
+                        *e = why;
+                return r;
+        }
+        r = set_unstored(s, why.text);
+        if (r == 0 && alters)
+                say_unstored(change, why.text, e);
+        return r;
 }
 
 int persistent_restore(Changes *s, const PersistentChange *change) {
         const PersistentChange none = { .added = NULL };
         Explanation e = EXPLANATION_NULL;
-        int r = change_alters_file(s, change) ? write_file(s, &none, &e) : 0;
+        int r;
 
-        if (r > 0)
-                log_print(LOG_ERR, MESSAGE_PERSISTENT_EVENTS,
-                          "the state file contains a change that was refused, until the next change: %s", e.text);
-        return r < 0 ? r : 0;
+        if (!change_alters_file(s, change))
+                return 0;
+        r = write_file(s, &none, &e);
+        if (r < 0)
+                return r;
+        return r > 0 ? set_unstored(s, e.text) : set_stored(s);
+}
+
+int changes_store_state(void *userdata) {
+        const PersistentChange none = { .added = NULL };
+        Changes *s = userdata;
+
+        return persistent_write(s, &none, NULL);
 }

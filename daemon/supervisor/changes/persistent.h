@@ -15,8 +15,14 @@ typedef struct PersistentChange {
         const EventSpec *spec; /* of the only one; or NULL */
 } PersistentChange;
 
-/* The file as it will be, if it will be another one. Refused "state-file": as it was. */
+/*
+ * The file as it will be, if it will be another one, or is not as it should be. Refused "state-file": as it was. What only lets go of
+ * something is not refused for it: `e` says that it is not stored, and perfd tries again.
+ */
 int persistent_write(Changes *s, const PersistentChange *change, Explanation *e);
+/* The timer by which perfd tries again; free: also what the text says. */
+int persistent_start(Changes *s);
+void persistent_free(Changes *s);
 /* The change was refused after that (`added` may be gone but not NULL): the file as it is now. */
 int persistent_restore(Changes *s, const PersistentChange *change);
 /* The change is done: what it says of those that are pending, configured ones too. */

@@ -26,6 +26,7 @@ typedef enum ChangeKind {
         CHANGE_ORPHANS,   /* events whose connection is gone */
         CHANGE_RELOAD,    /* SIGHUP */
         CHANGE_PENDING,   /* what could not be opened is tried again */
+        CHANGE_STATE,     /* persistent events that could not be stored are tried again */
         CHANGE_LOSSES,    /* something was lost, which the log is to say */
         _CHANGE_KIND_MAX,
 } ChangeKind;

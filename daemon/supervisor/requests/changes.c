@@ -148,7 +148,9 @@ int handle_add(RequestContext *a, Explanation *e) {
         return r;
 }
 
-static int answer_selected(RequestContext *a, EventRefs *refs) {
+/* note: what is to be said of it, or "". */
+static int answer_selected(RequestContext *a, EventRefs *refs, const char *note) {
+        _cleanup_(strings_deinit) Strings notes = STRINGS_NULL;
         Perfd__V1__SelectReply *reply = malloc(sizeof(*reply));
         int r;
 
@@ -159,6 +161,11 @@ static int answer_selected(RequestContext *a, EventRefs *refs) {
         a->response->selected = reply;
         r = refs_message(refs, &reply->events, &reply->n_events);
         event_refs_deinit(refs);
+        if (r == 0 && *note)
+                r = strings_add(&notes, note);
+        reply->notes = notes.items;
+        reply->n_notes = notes.n;
+        notes = STRINGS_NULL;
         return r;
 }
 
@@ -169,7 +176,7 @@ int handle_remove(RequestContext *a, Explanation *e) {
 
         if (r == 0)
                 r = changes_remove(a->requests->changes, q->names, q->n_names, &refs, e);
-        return r == 0 ? answer_selected(a, &refs) : r;
+        return r == 0 ? answer_selected(a, &refs, e->text) : r;
 }
 
 int handle_enable(RequestContext *a, Explanation *e) {
@@ -180,7 +187,7 @@ int handle_enable(RequestContext *a, Explanation *e) {
 
         if (r == 0)
                 r = changes_enable(a->requests->changes, q->names, q->n_names, on, &refs, e);
-        return r == 0 ? answer_selected(a, &refs) : r;
+        return r == 0 ? answer_selected(a, &refs, e->text) : r;
 }
 
 int handle_set_filter(RequestContext *a, Explanation *e) {

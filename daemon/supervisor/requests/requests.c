@@ -164,7 +164,8 @@ static int status_say_state(Requests *s, uid_t uid, Perfd__V1__StatusReply *repl
         reply->loss_exact = s->readers->attr.has_lost;
         reply->kernel = strdup(uts.release);
         reply->config = strdup(s->settings->config_path ? s->settings->config_path : "");
-        if (!reply->kernel || !reply->config)
+        reply->state_unstored = strdup(s->changes->state_unstored ? s->changes->state_unstored : "");
+        if (!reply->kernel || !reply->config || !reply->state_unstored)
                 return error_origin(-ENOMEM);
         if ((r = status_say_config(s->settings, reply)) < 0)
                 return r;
