@@ -161,6 +161,22 @@ def test_kept():
             check(states(daemon)["hits"][0], "it is still kept")
 
 
+def test_kept_and_then_configured():
+    """At a restart the configured one of the name runs, or is pending; the kept one is gone, which the log says, for good."""
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as directory:
+        with Daemon(directory=directory) as daemon:
+            for name in "taken", "absent", "stays":
+                perfctl(daemon, "add", "--keep", "page-faults", "--name", name)
+        config = "version: 1\ngroups: {a: {events: [{event: cpu-clock, period: 1000000, name: taken}, {event: 'nosuch:event', name: absent}]}}\n"
+        with Daemon(directory=directory, config=config) as daemon, daemon.client() as client:
+            listed = {e.spec.name: (e.spec.event, e.configured, e.persistent, bool(e.pending)) for e in client.request(list=pb.ListRequest()).list.events}
+            equal(listed, {"taken": ("cpu-clock", True, False, False), "absent": ("nosuch:event", True, False, True),
+                           "stays": ("page-faults", False, True, False)}, "the events")
+            equal([daemon.stderr().count(f"the persistent event {name} is dropped") for name in ("taken", "absent", "stays")], [1, 1, 0], "the log")
+        with Daemon(directory=directory, config="version: 1\n") as daemon:
+            equal(set(states(daemon)), {"stays"}, "what is still kept")
+
+
 def test_strict():
     """`strict` lets what is not there refuse the start and a reload, with its place; a mistake does so always."""
     fail_to_start(r"perfd.yaml:3:23: .*no tracepoint nosuch:event",

@@ -17,6 +17,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/printable.h"
 #include "daemon/kernel/host/state-file.h"
+#include "daemon/supervisor/events/registered.h"
 #include "daemon/supervisor/events/specs.h"
 
 #define STORE_USEC UINT64_C(60000000)
@@ -249,6 +250,42 @@ int persistent_restore(Changes *s, const PersistentChange *change) {
         int r;
 
         if (!change_alters_file(s, change))
+                return 0;
+        r = write_file(s, &none, &e);
+        if (r < 0)
+                return r;
+        return r > 0 ? set_unstored(s, e.text) : set_stored(s);
+}
+
+static bool is_name_configured(const Changes *s, const char *name) {
+        const Registration *g = events_find(s->events, name);
+        bool found = g && g->event->spec.configured;
+
+        for (const PendingEvent *w = s->events->pending.first; w && !found; w = w->next)
+                found = w->is_configured && strcmp(w->spec->name, name) == 0;
+        return found;
+}
+
+int persistent_drop_configured(Changes *s) {
+        const PersistentChange none = { .added = NULL };
+        Explanation e = EXPLANATION_NULL;
+        size_t n = 0;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        for (PendingEvent **p = &s->events->pending.first; *p;) {
+                PendingEvent *w = *p;
+
+                if (w->is_configured || !is_name_configured(s, w->spec->name)) {
+                        p = &w->next;
+                        continue;
+                }
+                log_print_with(LOG_NOTICE, MESSAGE_PERSISTENT_EVENTS, LOG_FIELDS({ "EVENT", w->spec->name }),
+                               "the persistent event %s is dropped: the configuration has an event of that name, which holds", w->spec->name);
+                pending_remove(p, w);
+                n++;
+        }
+        if (n == 0)
                 return 0;
         r = write_file(s, &none, &e);
         if (r < 0)

@@ -20,6 +20,8 @@ typedef struct PersistentChange {
  * something is not refused for it: `e` says that it is not stored, and perfd tries again.
  */
 int persistent_write(Changes *s, const PersistentChange *change, Explanation *e);
+/* At a start: those that have the name of a configured event go, from the file too, which the log says. Negative: fatal. */
+int persistent_drop_configured(Changes *s);
 /* The timer by which perfd tries again; free: also what the text says. */
 int persistent_start(Changes *s);
 void persistent_free(Changes *s);

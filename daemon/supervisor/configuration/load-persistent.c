@@ -7,6 +7,7 @@
 #include "daemon/base/log.h"
 #include "daemon/control/control.h"
 #include "daemon/kernel/host/state-file.h"
+#include "daemon/supervisor/changes/persistent.h"
 #include "daemon/supervisor/configuration/retry.h"
 
 /* Renamed, for an administrator to repair, so that the events that become persistent from now on have a file. */
@@ -60,7 +61,8 @@ static int load_file(Configuration *s, const uint8_t *bytes, size_t n) {
                 return r;
         }
         events_set_pending(s->events, list, false);
-        return configuration_retry_persistent(s);
+        r = persistent_drop_configured(s->changes);
+        return r == 0 ? configuration_retry_persistent(s) : r;
 }
 
 int configuration_load_persistent(Configuration *s) {
