@@ -151,7 +151,11 @@ static int fail_both(const Perfctl *p, const char *control) {
         char *advice = strcmp(stream->reason, "no-permission") == 0 ? socket_advice(stream_socket) : NULL;
 
         (void)perfctl_fail(p, PERFCTL_UNREACHABLE, "cannot connect to perfd: %s",
-                           advice ? advice : "start perfd (`systemctl start perfd`), or name its socket by --socket PATH or $PERFD_SOCKET");
+                           advice ? advice
+                           : socket_is_removed(control_socket) || socket_is_removed(stream_socket)
+                                   ? "perfd runs, and the file of its socket was removed: `systemctl restart perfd-control.socket "
+                                     "perfd-stream.socket` makes it again; a perfd that was started without them is to be restarted"
+                                   : "start perfd (`systemctl start perfd`), or name its socket by --socket PATH or $PERFD_SOCKET");
         free(advice);
         (void)perfctl_fail(p, PERFCTL_UNREACHABLE, "control: %s", control);
         return perfctl_fail(p, PERFCTL_UNREACHABLE, "stream: %s", stream->message);

@@ -4,6 +4,7 @@
  */
 #include "client/perfctl/socket-advice.h"
 
+#include <errno.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdbool.h>
@@ -20,6 +21,28 @@ static bool has_member(const struct group *group, const char *user) {
                 if (strcmp(*member, user) == 0)
                         return true;
         return false;
+}
+
+/* proc_pid_net(5): "...: RefCount Protocol Flags Type St Inode Path"; a listening socket has the flag __SO_ACCEPTCON, 0x10000. */
+bool socket_is_removed(const char *path) {
+        char *line = NULL;
+        size_t size = 0;
+        bool found = false;
+        FILE *f;
+
+        if (access(path, F_OK) == 0 || errno != ENOENT || !(f = fopen("/proc/net/unix", "re")))
+                return false;
+        while (!found && getline(&line, &size, f) > 0) {
+                unsigned flags;
+                int at = 0;
+
+                line[strcspn(line, "\n")] = '\0';
+                found = sscanf(line, "%*s %*x %*x %x %*x %*x %*u %n", &flags, &at) == 1 && at > 0 && flags & 0x10000 &&
+                        strcmp(line + at, path) == 0;
+        }
+        free(line);
+        (void)fclose(f);
+        return found;
 }
 
 char *socket_advice(const char *path) {

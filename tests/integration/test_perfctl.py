@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 
 import perfd
 from perfd import check, equal
@@ -208,15 +209,20 @@ def test_status_says_what_the_kernel_says():
 
 def test_no_socket():
     """Which of the two cannot be used, why, and what to do: where perfd does not run, and for whom it is not."""
+    listen = "import os, socket, subprocess, sys; s = socket.socket(socket.AF_UNIX); s.bind('/run/perfd/stream.sock'); s.listen(); " \
+             "os.unlink('/run/perfd/stream.sock'); sys.exit(subprocess.call(sys.argv[1:]))"
+
     def ask(script):
-        ran = subprocess.run(["unshare", "-m", "sh", "-c", f'mount -t tmpfs none /run && {script}', "sh", PERFCTL, "list"],
+        ran = subprocess.run(["unshare", "-mn", "sh", "-c", f'mount -t tmpfs none /run && {script}', "sh", PERFCTL, "list"],
                              capture_output=True, text=True, check=False, timeout=perfd.PATIENCE,
-                             env={k: v for k, v in os.environ.items() if k != "PERFD_SOCKET"})
+                             env={**{k: v for k, v in os.environ.items() if k != "PERFD_SOCKET"}, "LISTEN": listen})
         equal(ran.returncode, 3, f"the status, with {ran.stderr!r}")
         return ran.stderr.splitlines()
 
     for script, remedy, words in (
             ('exec "$@"', "`systemctl start perfd`", "does not exist"),
+            (f'mkdir /run/perfd && exec {sys.executable} -c "$LISTEN" "$@"', "`systemctl restart perfd-control.socket perfd-stream.socket`",
+             "does not exist"),
             ('mkdir -m 0700 /run/perfd && exec setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all "$@"',
              "access.stream-group", "may not be used by this user")):
         first, control, stream = ask(script)

@@ -7,8 +7,9 @@ import subprocess
 import tempfile
 import time
 
-from perfd import PERFD, Daemon, check, equal, main, pb, wait_until
+from perfd import PERFD, Daemon, check, equal, main, pb, refused, wait_until
 from test_control import documents, perfctl
+from test_errors import PERFMON, need_paranoid, read
 
 NOBODY = 65534
 
@@ -173,6 +174,26 @@ def test_place_of_a_rule():
         with Daemon(f"version: 1\naccess: {{rules: [{{users: [{NOBODY}], status: true}}], stream-mode: 0666}}\n", directory=folder,
                     prefix=("sh", "-c", relative, "sh"), cwd=folder) as daemon, daemon.client_of(NOBODY) as bob:
             equal(bob.request(status=pb.Empty()).daemon.access.place.split(":")[0], f"{folder}/perfd.yaml", "its place")
+
+
+
+def test_larger_rings_in_limited_memory():
+    """Old and new rings do not fit together, and the new ones alone do: that is said, and what helps."""
+    paranoid = need_paranoid(0)
+    kib = int(read("/proc/sys/kernel/perf_event_mlock_kb"))
+    check(paranoid >= 0 and kib < 2048, f"perf_event_mlock_kb is {kib}")
+    n_cpus = os.sysconf("SC_NPROCESSORS_ONLN")
+    allowed = n_cpus * ((2048 - kib) << 10) + n_cpus * 65536  # for rings of 2 MiB, and not of 3
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as directory:
+        os.chmod(directory, 0o1777)
+        with Daemon("version: 1\nrings: {size: 1MiB}\n", prefix=(*PERFMON, "prlimit", f"--memlock={allowed}:{allowed}"),
+                    directory=directory) as daemon, daemon.client() as client:
+            for size, words in (("2MiB", ("is 1024 KiB now, and is to be 2048 KiB", "at the same time", "restart perfd")),
+                                ("8MiB", ("rings of 8192 KiB", "make rings.size smaller"))):
+                with open(os.path.join(directory, "perfd.yaml"), "w", encoding="utf-8") as f:
+                    f.write(f"version: 1\nrings: {{size: {size}}}\n")
+                no = refused(client, "locked-memory", "STATUS_EXHAUSTED", reload=pb.Empty())
+                check(all(word in no.message for word in words), no.message)
 
 
 if __name__ == "__main__":

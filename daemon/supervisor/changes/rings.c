@@ -213,6 +213,22 @@ static void keep_side_losses(Changes *s, const Resizing *z) {
         }
 }
 
+/* Old and new ones are there at the same time, for a moment. */
+static int check_limits(const Changes *s, size_t size, Explanation *e) {
+        size_t before = s->settings->config->ring_size, n = readers_count_online(s->readers);
+        int r = ring_limits_check(n, size, e);
+
+        if (r != 0)
+                return r;
+        r = ring_limits_check(n, size + before, NULL);
+        if (r <= 0)
+                return r;
+        return refuse(e, r, "locked-memory", "rings.size is %zu KiB now, and is to be %zu KiB: old and new rings are there at the same "
+                      "time while they are exchanged, and both together exceed the limit of locked memory (kernel.perf_event_mlock_kb and "
+                      "RLIMIT_MEMLOCK); restart perfd, because the new ones alone are within it, or raise LimitMEMLOCK=, or give "
+                      "CAP_IPC_LOCK", before / 1024, size / 1024);
+}
+
 int changes_resize_rings(Changes *s, size_t size, Explanation *e) {
         uint32_t watermark = s->readers->attr.watermark;
         Resizing *z;
@@ -226,7 +242,7 @@ int changes_resize_rings(Changes *s, size_t size, Explanation *e) {
                 return refuse(e, REFUSED_UNSUPPORTED, "needs-restart", "rings.size can change without a restart only if each CPU "
                         "has a reader of its own, and readers.cpus does not name all CPUs: restart perfd, or leave the size at "
                         "%zu", (size_t)s->settings->config->ring_size);
-        r = ring_limits_check(readers_count_online(s->readers), size + s->settings->config->ring_size, e); /* both, for a moment */
+        r = check_limits(s, size, e);
         if (r != 0)
                 return r;
         z = calloc(1, sizeof(*z));
