@@ -49,7 +49,7 @@ static void test_postponed(void **state) {
         ask(rig, &root, OPERATION_CHANGE);
         assert_string_equal(run_all(rig), "r");
         operations_set_due(&rig->o, CHANGE_LOSSES);
-        assert_string_equal(run_all(rig), "8");
+        assert_string_equal(run_all(rig), "9");
         operations_drop(&rig->o, a.id);
         assert_string_equal(run_all(rig), "");
         paid_at = 0;
