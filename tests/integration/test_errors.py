@@ -226,7 +226,7 @@ def test_bad_expressions():
         ("bad-expression", "INVALID", "chain", 9, subscribe(where="1 < cpu < 3")),
         ("unknown-field", "NOT_FOUND", "'nosuch'.*prev_comm.*next_prio", 18,
          subscribe(where="prev_pid == 1 && nosuch == 2")),
-        ("unknown-field", "NOT_FOUND", "nosuch", None, subscribe(fields=["prev_pid", "nosuch"])),
+        ("unknown-field", "NOT_FOUND", "a field nosuch", None, subscribe(fields=["prev_pid", "ip", "nosuch"])),
         ("bad-request", "INVALID", "order 7", None, subscribe(order=7)),
         ("bad-request", "INVALID", "payload 9", None, subscribe(payload=9)),
         ("bad-request", "INVALID", "overflow 9", None, subscribe(overflow=9)),

@@ -3,6 +3,7 @@
 have them, libraries by name, arguments of functions. Needs root."""
 import ctypes
 import json
+import mmap
 import os
 import re
 import time
@@ -43,6 +44,24 @@ def test_names_of_other_tools():
             message = start(daemon, "add", "sys_*_getppid").communicate(timeout=perfd.PATIENCE)[1]
             check("unknown" in message, message)
             equal(run(daemon, "list"), "", "what runs after a mistake")
+
+
+def test_parts_as_fields():
+    """--fields takes what a sample has beside the fields of its event, by the names that watch prints."""
+    with perfd.Daemon() as daemon:
+        def touch():
+            anonymous = mmap.mmap(-1, 1 << 20)
+            for at in range(0, 1 << 20, mmap.PAGESIZE):
+                anonymous[at] = 1
+            os.getppid()
+
+        for fields in "ip", "address,ip":
+            rows = watched(daemon, touch, "--count", "1", "page-faults", "--pid", str(os.getpid()), "--fields", fields)
+            check(int(rows[0]["ip"], 16) > 0, f"--fields {fields}: {rows}")
+        rows = watched(daemon, os.getppid, "--count", "1", GETPPID, "--pid", str(os.getpid()), "--fields", "ip")
+        equal(rows[0]["fields"], {}, "fields that were not chosen")
+        rows = watched(daemon, os.getppid, "--count", "1", "-e", GETPPID, "--pid", str(os.getpid()), "--fields", "__syscall_nr,ip")
+        equal(rows[0]["fields"], {"__syscall_nr": NUMBER_OF_GETPPID}, "the field that was chosen, beside a part")
 
 
 def test_names_of_what_runs():

@@ -381,6 +381,17 @@ static int check_pattern(const Subscriptions *s, const Subscription *u, const ch
                                : "an event's name cannot be empty: `perfctl list` shows what runs", pattern, pattern);
 }
 
+/* What samples carry beside the fields of their event, as clients show it: it is in each sample that has it, whatever is chosen. */
+static bool is_part_of_sample(const char *name) {
+        static const char *const parts[] = { "ip", "address", "period", "weight", "transaction", "abort_code", "physical_address",
+                                             "cgroup_id", "data_page_size", "code_page_size", "id", "stream_id", "aux_bytes" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+                if (strcmp(name, parts[i]) == 0)
+                        return true;
+        return false;
+}
+
 /* One walk over the fields of all events, until each that is asked for was seen. */
 static int check_fields(const Subscriptions *s, const Subscription *u, Explanation *e) {
         const Strings *fields = &u->fields.list;
@@ -404,7 +415,7 @@ static int check_fields(const Subscriptions *s, const Subscription *u, Explanati
                         }
         }
         for (size_t i = 0; i < fields->n && n_seen < fields->n; i++)
-                if (!seen[i])
+                if (!seen[i] && !is_part_of_sample(fields->items[i]))
                         return refuse(e, REFUSED_NOT_FOUND, "unknown-field",
                                       "none of the events has a field %s: `perfctl show EVENT` lists the fields of an event",
                                       fields->items[i]);
