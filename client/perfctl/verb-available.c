@@ -77,11 +77,13 @@ static int find_containing(Perfctl *p, const char *word, bool fields, perfd_resu
         return r == 0 ? 0 : perfctl_fail_client(p, NULL);
 }
 
-/* Of kinds of probes, what `doctor` has found: "this kernel has no kprobe PMU: use a kernel with ...". false: they are there. */
+/* Of kinds of events, what `doctor` has found: "this kernel has no kprobe PMU: use a kernel with ...". false: they are there. */
 static bool find_lack(Perfctl *p, const char *glob, char **ret_why) {
         static const char *const kinds[][2] = { { "kprobe", "kprobe_events" }, { "kretprobe", "kprobe_events" },
                                                 { "uprobe", "uprobe_events" }, { "uretprobe", "uprobe_events" },
-                                                { "usdt", "uprobe_events" } };
+                                                { "usdt", "uprobe_events" }, { "hw", "hardware events" },
+                                                { "hardware", "hardware events" }, { "cache", "hardware events" },
+                                                { "hwcache", "hardware events" } };
         __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
         const char *what = NULL;
         const perfd_doctor_row *row;

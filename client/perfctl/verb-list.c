@@ -2,12 +2,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "client/perfctl/event-words.h"
 #include "client/perfctl/json.h"
 #include "client/perfctl/ledger-rows.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/quantity.h"
 #include "client/perfctl/rate.h"
+#include "client/perfctl/refs.h"
+#include "client/perfctl/running-events.h"
 #include "client/perfctl/table.h"
 
 static const char *callchain_name(perfd_callchain callchain) {
@@ -262,6 +266,35 @@ static int tell_rule(Perfctl *p, bool *ret_told) {
         return PERFCTL_OK;
 }
 
+/* What matches a word as it is written, or else as `add` takes it: "sched_switch". 0, or an exit status after a message. */
+static int find(Perfctl *p, const char *word, perfd_result **ret) {
+        char *name = NULL;
+        int r;
+
+        if (perfd_list(p->client, word, ret) != 0)
+                return perfctl_fail_client(p, NULL);
+        if (!word || !*word || perfd_result_event(*ret, 0) || running_is_glob(word) || running_is_reference(word))
+                return 0;
+        r = refs_name(p, word, &name);
+        if (r == 0 && strcmp(name, word) != 0) {
+                perfd_result_freep(ret);
+                *ret = NULL;
+                r = perfd_list(p->client, name, ret) == 0 ? 0 : perfctl_fail_client(p, NULL);
+        }
+        free(name);
+        return r;
+}
+
+/* "hw" and "tracepoint" are kinds of what may run, and not patterns of names. */
+static int fail_nothing(const Perfctl *p, const char *word) {
+        const char *kind = NULL, *rest = event_words_kind(word, &kind);
+
+        if (kind && !*rest)
+                return perfctl_fail(p, PERFCTL_FAILED, "no running event matches '%s': `perfctl available %s` lists the events of this "
+                                    "machine of that kind", word, word);
+        return perfctl_fail(p, PERFCTL_FAILED, "no running event matches '%s'", word);
+}
+
 static int list_run(Perfctl *p) {
         __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
         const perfd_event_row *e;
@@ -270,8 +303,9 @@ static int list_run(Perfctl *p) {
 
         if (r != 0)
                 return r;
-        if (perfd_list(p->client, p->n_arguments > 0 ? p->arguments[0] : NULL, &result) != 0)
-                return perfctl_fail_client(p, NULL);
+        r = find(p, p->n_arguments > 0 ? p->arguments[0] : NULL, &result);
+        if (r != 0)
+                return r;
         if (!p->json)
                 print_table(p, result);
         for (size_t i = 0; p->json && (e = perfd_result_event(result, i)); i++)
@@ -281,7 +315,7 @@ static int list_run(Perfctl *p) {
         if (r != 0 || told)
                 return r;
         if (!perfd_result_event(result, 0) && p->n_arguments > 0)
-                return perfctl_fail(p, PERFCTL_FAILED, "no running event matches '%s'", p->arguments[0]);
+                return fail_nothing(p, p->arguments[0]);
         if (!perfd_result_event(result, 0))
                 return perfctl_fail(p, PERFCTL_OK, "no running events");
         return PERFCTL_OK;

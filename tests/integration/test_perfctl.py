@@ -153,6 +153,15 @@ def test_nothing_matches():
                 equal(process.communicate(timeout=perfd.PATIENCE), ("", f"perfctl: {words[0]}: {message}\n"), words)
                 equal(process.returncode, len(words) - 1, words)
         check(run(daemon, "available", "sched_switch").startswith("sched:sched_switch\t"), "without its group")
+        for kind in "hw", "tracepoint":
+            process = start(daemon, "list", kind)
+            said = process.communicate(timeout=perfd.PATIENCE)[1]
+            check(process.returncode == 1 and f"`perfctl available {kind}` lists the events of this machine of that kind" in said, said)
+        if not any(row["kind"] == "hardware" for row in run(daemon, "available", "--json")):
+            lack = next(row for row in run(daemon, "doctor", "--json") if row["what"] == "hardware events")
+            process = start(daemon, "available", "hw")
+            said = process.communicate(timeout=perfd.PATIENCE)[1]
+            check(process.returncode == 1 and f"matches 'hw': {lack['found']}" in said, (said, lack))
         if "kprobe:SYMBOL[+OFFSET]" not in {row["event"] for row in run(daemon, "available", "--json")}:
             process = start(daemon, "available", "kprobe")
             said = process.communicate(timeout=perfd.PATIENCE)[1]

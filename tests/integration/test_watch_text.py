@@ -72,6 +72,8 @@ def test_names_of_what_runs():
         full = f"syscalls:{GETPPID}"
         for verb in "disable", "enable":
             equal(sorted(row["name"] for row in run(daemon, verb, "--json", GETPPID, "software:page-faults")), ["page-faults", full], verb)
+        for asked in GETPPID, f"tracepoint:{full}":
+            equal([row["name"] for row in run(daemon, "list", "--json", asked)], [full], f"list {asked}")
         equal([row["name"] for row in run(daemon, "filter", "--json", GETPPID, "common_pid > 0")], [full], "filter")
         equal([row["name"] for row in run(daemon, "period", "--json", GETPPID, "2")], [full], "period")
         equal({row["event"] for row in run(daemon, "ledger", "--json", f"tracepoint:{full}")}, {full}, "ledger")
