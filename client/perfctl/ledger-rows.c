@@ -206,7 +206,7 @@ static void print_rings(Output *o, bool human, size_t width, const perfd_result 
                 put_known(&t, ledger, r->records);
                 put_known(&t, ledger, r->samples);
                 put_known(&t, ledger, r->side_records);
-                ledger_put_counts(&t, r->lost, r->n_lost);
+                ledger_put_counts(&t, r->n_lost_since > 0 ? r->lost_since : r->lost, r->n_lost_since > 0 ? r->n_lost_since : r->n_lost);
                 put_balanced(&t, r->balanced, r->stalled);
         }
         table_print(&t, o);

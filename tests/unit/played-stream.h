@@ -193,6 +193,8 @@ static inline void play_end_lost_for(int fd, const char *reason, uint64_t sequen
         Perfd__V1__LedgerSince since = PERFD__V1__LEDGER_SINCE__INIT;
         Perfd__V1__EventLedger event = PERFD__V1__EVENT_LEDGER__INIT, *events[] = { &event };
         Perfd__V1__RingLedger ring = PERFD__V1__RING_LEDGER__INIT, *rings[] = { &ring };
+        Perfd__V1__Count side_lost = PERFD__V1__COUNT__INIT, *side_counts[] = { &side_lost };
+        Perfd__V1__Count side_since = PERFD__V1__COUNT__INIT, *side_counts_since[] = { &side_since };
         Perfd__V1__SubscriberLedger own = PERFD__V1__SUBSCRIBER_LEDGER__INIT, *subscribers[] = { &own };
 
         lost.reason = lost_since.reason = (char *)reason;
@@ -216,6 +218,11 @@ static inline void play_end_lost_for(int fd, const char *reason, uint64_t sequen
         event.count = event.occurred - wrong;
         ring.cpu = 1;
         ring.records = ring.samples = sent;
+        side_lost.reason = side_since.reason = (char *)"kernel_ring";
+        side_lost.count = 9; /* before the stream */
+        ring.lost = side_counts;
+        ring.lost_since = side_counts_since;
+        ring.n_lost = ring.n_lost_since = 1;
         ring.balanced = true;
         own.id = 3;
         own.peer = (char *)"me";

@@ -50,8 +50,8 @@ static void watch_start(Ran *r, const char *const *words, size_t n) {
         ",\"filtered\":0,\"lost\":{\"kernel_ring\":1},\"balanced\":" balanced ",\"exact\":true,\"count\":4,"            \
         "\"doubled\":0,\"external\":false,\"removed\":false,\"stalled\":false,\"since\":{\"occurred\":" sent    \
         ",\"delivered\":" sent ",\"filtered\":0,\"lost\":{\"kernel_ring\":0}}}\n"                                                              \
-        "{\"kind\":\"ring\",\"cpu\":1,\"records\":" sent ",\"samples\":" sent ",\"side_records\":0,\"lost\":{},"        \
-        "\"balanced\":true,\"stalled\":false}\n"                                                                        \
+        "{\"kind\":\"ring\",\"cpu\":1,\"records\":" sent ",\"samples\":" sent ",\"side_records\":0,\"lost\":{\"kernel_ring\":9}," \
+        "\"balanced\":true,\"stalled\":false,\"lost_since\":{\"kernel_ring\":0}}\n"                                        \
         "{\"kind\":\"subscriber\",\"id\":3,\"peer\":\"me\",\"order\":\"time\",\"matched\":" sent ",\"sent\":" sent      \
         ",\"dropped\":{},\"queued\":0,\"balanced\":true}\n"
 
