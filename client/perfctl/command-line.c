@@ -92,12 +92,20 @@ static int fail_unknown_verb(const Perfctl *p, const char *name) {
                           near.best ? near.best : "", near.best ? "'?" : "");
 }
 
+/* Whose arguments may begin with '-': not events, nor the names of what runs. */
+static bool takes_dashes(const Verb *v) {
+        for (size_t i = 0; i < VERB_OPTIONS_MAX && v->options[i].name; i++)
+                if (strcmp(v->options[i].name, "event") == 0)
+                        return false;
+        return v->max_arguments > 0 && !v->has_command;
+}
+
 static int fail_unknown_letter(const Perfctl *p, char letter) {
         const char *advice = option_advice_find(p->verb, NULL, letter);
 
         if (advice)
                 return fail_usage(p, "unknown option '-%c', of perf stat: %s", letter, advice);
-        return fail_usage(p, "unknown option '-%c'%s", letter, p->verb->max_arguments > 0 && !p->verb->has_command ?
+        return fail_usage(p, "unknown option '-%c'%s", letter, takes_dashes(p->verb) ?
                           ": write -- before an argument that begins with '-'" : "");
 }
 

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <strings.h>
 
 #include "client/perfctl/number.h"
 #include "client/perfctl/quantity.h"
@@ -30,6 +31,13 @@ static bool parse_frequency(const char *text, uint64_t *ret) {
         return quantity_parse_number(digits, ret) && *ret > 0;
 }
 
+/* "1kHz", "0Hz", "2hz": what is meant as a frequency, and is none of its form. */
+static bool has_hertz(const char *text) {
+        const size_t n = strlen(text);
+
+        return n > 2 && strcasecmp(text + n - 2, "Hz") == 0;
+}
+
 int rate_parse(const Perfctl *p, const char *label, const char *text, const char *event, uint64_t *ret_period,
                uint64_t *ret_frequency) {
         int r;
@@ -43,6 +51,9 @@ int rate_parse(const Perfctl *p, const char *label, const char *text, const char
                                     "%s is counted by its occurrences, write their number, or a frequency as 99Hz",
                                     label, text, event);
         }
+        if (has_hertz(text))
+                return perfctl_fail(p, PERFCTL_USAGE, "%s'%s' is no rate: write samples per second as 1000Hz, or with --frequency", label,
+                                    text);
         r = number_parse(p, label, text, ret_period);
         if (r != 0 || !event || !rate_is_clock(event) || *ret_period >= CLOCK_LEAST)
                 return r;

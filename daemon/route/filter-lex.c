@@ -153,6 +153,9 @@ static int next_sign(Lexer *l, Token *ret, Explanation *e) {
                                      "comm ~ \"nginx*\"");
         if (*s == '=')
                 return filter_refuse(e, l->at, "found a single '=': write == to compare");
+        if (*s == '+' && l->at > 0 && isalpha((unsigned char)s[-1]))
+                return filter_refuse(e, l->at, "found '+', but there is no arithmetic: the name of a value that is no word stands "
+                                     "in quotes, as in prev_state == \"R+\"");
         if (strchr("+-*/%^", *s))
                 return filter_refuse(e, l->at, "found '%c', but there is no arithmetic: only & and | work on numbers%s", *s,
                                      *s == '-' ? ", and a - must be directly before digits" : "");

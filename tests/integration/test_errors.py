@@ -140,7 +140,6 @@ FORGED = "pid == 1\nperfd: ready: 0 CPUs, 0 events\x1b[2J\u202e"  # a second lin
 def test_one_mistake_is_one_line():
     """perfctl asks again for a name that is unknown, in each of its groups; the log has it once for each client."""
     with running() as (daemon, client):
-
         perfctl = os.path.join(perfd.BUILD, "client", "perfctl", "perfctl")
 
         def lines(word):
@@ -204,7 +203,8 @@ def test_bad_filters():
     said = {text: kernel_complaint(SWITCH, text) for text in ("bogus == 1", "prev_pid ==")}
     refuse_all([("bad-filter", "INVALID", re.escape(complaint), position,
                  {"set_filter": pb.SetFilterRequest(name=SWITCH, filter=text)})
-                for text, (complaint, position) in said.items()])
+                for text, (complaint, position) in said.items()] +
+               [("bad-filter", "INVALID", "Field not", text.index("bogus") + 1, add(filter=text)) for text in ("bogus==1", "pid==1&&bogus>=1")])
     refuse_all([
         ("bad-filter", "INVALID", "filter", None, add(filter="pid == 1" + " || pid == 1" * 1000)),
         ("bad-filter", "INVALID", "filter", 12, add(filter="pid == 1 &&")),

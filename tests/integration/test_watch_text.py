@@ -75,6 +75,9 @@ def test_names_of_what_runs():
         for asked in GETPPID, f"tracepoint:{full}":
             equal([row["name"] for row in run(daemon, "list", "--json", asked)], [full], f"list {asked}")
         equal([row["name"] for row in run(daemon, "filter", "--json", GETPPID, "common_pid > 0")], [full], "filter")
+        no = start(daemon, "filter", "common_pid > 0", GETPPID)
+        said = no.communicate(timeout=perfd.PATIENCE)[1]
+        check(no.returncode == 2 and f"the event is named first: `perfctl filter '{GETPPID}' 'common_pid > 0'`" in said, said)
         equal([row["name"] for row in run(daemon, "period", "--json", GETPPID, "2")], [full], "period")
         equal({row["event"] for row in run(daemon, "ledger", "--json", f"tracepoint:{full}")}, {full}, "ledger")
         run(daemon, "remove", "uprobe:libc:getpgid")

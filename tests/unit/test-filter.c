@@ -28,7 +28,7 @@ typedef struct Diagnostic {
 static const Diagnostic parse_mistakes[] = {
         { "", 1, "ends where a name" }, { " \t", 3, "ends where" }, { "u8 ==", 6, "ends where" }, { "u8 == 1 &&", 11, "ends where" },
         { "== 1", 1, "found '=='" }, { "u8 == == 1", 7, "found '=='" }, { "u8 1", 4, "found '1' where an operator" },
-        { "u8 = 1", 4, "write ==" }, { "u8 + 1", 4, "no arithmetic" }, { "u8 / 2 == 1", 4, "found '/'" }, { "u8 -1", 4, "no arithmetic" },
+        { "u8 = 1", 4, "write ==" }, { "u8 + 1", 4, "no arithmetic: only" }, { "u8 == R+", 8, "in quotes, as in" }, { "u8 / 2 == 1", 4, "found '/'" }, { "u8 -1", 4, "no arithmetic" },
         { "u8 * 2", 4, "found '*'" }, { "-u8 == 1", 1, "directly before digits" }, { "u8 << 1", 5, "found '<'" },
         { "u8 @ 1", 4, "'@'" }, { "u8 == \xc3\xa9", 7, "'\\xc3'" }, { "u8 == 1 and s8", 9, "'&&', not 'and'" },
         { "u8 == 1 OR s8", 9, "'||', not 'or'" }, { "comm like \"x\"", 6, "~ with a pattern" }, { "u8 == 1; s8", 8, "';'" },

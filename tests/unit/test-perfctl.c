@@ -45,7 +45,9 @@ static void test_usage(void **state) {
                 { { "emit" }, "perfctl: emit: the argument EVENT is missing\n`perfctl help emit` shows its options\n" },
                 { { "show", "a", "b" }, "perfctl: show: unexpected argument 'b'\n" },
                 { { "add", "e", "--name" }, "perfctl: add: option --name requires NAME\n" },
-                { { "add", "e", "-q" }, "perfctl: add: unknown option '-q': write -- before an argument that begins with '-'\n" },
+                { { "add", "e", "-q" }, "perfctl: add: unknown option '-q'\n" },
+                { { "emit", "e", "-q" }, "perfctl: emit: unknown option '-q': write -- before an argument that begins with '-'\n" },
+                { { "period", "e", "1kHz" }, "perfctl: period: '1kHz' is no rate: write samples per second as 1000Hz, or with --frequency\n" },
                 { { "stat", "-q" }, "perfctl: stat: unknown option '-q'\n" },
                 { { "stat", "--timeout", "500" }, "perfctl: stat: unknown option '--timeout', of perf stat: here it is --for TIME, as --for 500ms\n" },
                 { { "stat", "--per-thread" }, "perfctl: stat: unknown option '--per-thread', of perf stat: it is not here: `perfctl count "

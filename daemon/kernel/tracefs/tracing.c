@@ -378,9 +378,12 @@ int tracing_match(const Tracing *t, const char *group_glob, const char *name_glo
         return 0;
 }
 
-/* The kernel's caret stands behind a name that it does not know: where the name begins, from 1. */
-static unsigned word_before(const char *filter, unsigned at) {
-        while (at > 1 && filter[at - 2] == ' ')
+/*
+ * The kernel's caret stands behind a name that it does not know, in or behind what parts it from the next word: where the name
+ * begins, from 1.
+ */
+static unsigned word_before(const char *filter, unsigned at, const char *between) {
+        while (at > 1 && strchr(between, filter[at - 2]))
                 at--;
         while (at > 1 && (isalnum((unsigned char)filter[at - 2]) || filter[at - 2] == '_' || filter[at - 2] == '.'))
                 at--;
@@ -423,7 +426,7 @@ static void take_complaint(const char *text, const char *group, const char *name
                 (void)refuse(e, REFUSED_INVALID, "bad-filter", "the kernel refuses the filter '%s': %.*s%s%s%s%s%s", filter,
                              (int)strcspn(said, "\n"), said, is_unknown ? "; `perfctl show " : "", is_unknown ? group : "",
                              is_unknown ? ":" : "", is_unknown ? name : "", is_unknown ? "` lists them" : "");
-        e->position = (is_unknown || is_about_value(said)) && at > 0 ? word_before(filter, at) : at;
+        e->position = (is_unknown || is_about_value(said)) && at > 0 ? word_before(filter, at, is_unknown ? " =!<>~&" : " ") : at;
 }
 
 static bool ends_in_operator(const char *filter) {
