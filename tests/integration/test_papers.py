@@ -63,18 +63,19 @@ def test_yaml():
 
 
 def test_session():
-    """The first lines of the README's session start a perfd that its perfctl finds."""
+    """The first lines of the README's session start a perfd that its perfctl finds, and find its other programs."""
     session = next(block for block in blocks("console") if "perfctl doctor" in block)
     first = [line.removeprefix("$ ") for line in session.splitlines()[:2]]
     with tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
         script = "\n".join(first).replace("$PWD/build", BUILD).replace("/run/perfd-trial", f"{folder}/trial")
         check(folder in script and BUILD in script, script)
-        script += "\nread -r -t 60 < ready; perfctl list; status=$?; kill $!; wait $!; exit $status\n"
+        script += "\nread -r -t 60 < ready; perfctl list && command -v perfd-relay; status=$?; kill $!; wait $!; exit $status\n"
         os.symlink(os.path.join(ROOT, "config"), os.path.join(folder, "config"))
         script = script.replace("--runtime-directory", "--ready-fd 3 3>ready --runtime-directory")
         os.mkfifo(os.path.join(folder, "ready"))
         ran = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=False, timeout=perfd.PATIENCE)
         check(ran.returncode == 0 and "sched:sched_process_exec" in ran.stdout, ran)
+        check(f"{BUILD}/client/relay/perfd-relay" in ran.stdout, "the relay that the session starts is not found")
 
 
 def test_library():
