@@ -290,7 +290,10 @@ static int add_missing(Perfctl *p, const EventWords *words, bool is_new, int pid
         if (perfd_list(p->client, NULL, &list) != 0)
                 return perfctl_fail_client(p, NULL);
         for (size_t i = 0; i < words->n; i++)
-                if (is_new || !running_is_any(words->names[i], list) || running_is_temporary(words->names[i], list) ||
+                if (running_is_glob(words->names[i]) && !strpbrk(words->names[i], ":/{") && !running_is_any(words->names[i], list))
+                        return perfctl_fail(p, PERFCTL_FAILED, "no running event matches '%s', and only tracepoints are added by a glob, "
+                                            "with their group, as 'sched:*'", words->names[i]);
+                else if (is_new || !running_is_any(words->names[i], list) || running_is_temporary(words->names[i], list) ||
                     means_all(p, words->names[i])) {
                         missing.place = words->places[i];
                         event_words_take(&missing, words->names[i]);

@@ -390,6 +390,7 @@ def test_refusals():
             no = perfctl(daemon, "count", "sched:sched_switch", f"--{option}", "prev_comm", status=2)
             check(f"--{option}: 'prev_comm' of sched:sched_switch is a text, and {noun} is of numbers" in no.stderr, no)
         check("which events?" in perfctl(daemon, "count", "--by", "pid", status=2).stderr, "no event at all")
+        check("no running event matches '*', and" in perfctl(daemon, "count", "*", status=1).stderr, "all of nothing")
         check("no tracepoint" in perfctl(daemon, "count", "nosuch:event", status=1).stderr, "an event that is none")
         check("nosuch" in perfctl(daemon, "count", CALLS, "--where", "nosuch == 1", status=1).stderr, "a predicate that is none")
         wait_until(lambda: names(daemon) == [], "what was added for nothing to go")
