@@ -56,17 +56,41 @@ static int expand(const Perfctl *p, const char *const *names, size_t n, EventWor
         return r == 0 ? event_words_find(words, p, EVENT_WHERE_RUNNING) : r;
 }
 
+/* A name without its group: what runs is looked at first, because perfd logs what it refuses. */
+static bool is_short_name(const Perfctl *p, const char *name) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *list = NULL;
+
+        return *name && !strpbrk(name, ":/{}*?[]#@,\\") && perfd_list(p->client, name, &list) == 0 && !perfd_result_event(list, 0);
+}
+
+static bool any_short_name(const Perfctl *p) {
+        for (size_t i = 0; i < p->n_arguments; i++)
+                if (is_short_name(p, p->arguments[i]))
+                        return true;
+        return false;
+}
+
+/* `words`: for what `add` would call the arguments. */
+static int ask_expanded(Perfctl *p, RefsChange change, EventWords *words, perfd_result **ret_result) {
+        int r = expand(p, (const char *const *)p->arguments, p->n_arguments, words);
+
+        if (r != 0)
+                return r;
+        return change(p->client, (const char *const *)words->names, words->n, ret_result) == 0 ? 0 : perfctl_fail_client(p, NULL);
+}
+
 int refs_ask(Perfctl *p, RefsChange change, perfd_result **ret_result) {
         __attribute__((cleanup(event_words_deinit))) EventWords words = EVENT_WORDS_NULL;
         const char *const *names = (const char *const *)p->arguments;
-        int r = change(p->client, names, p->n_arguments, ret_result);
+        int r;
+
+        if (any_short_name(p))
+                return ask_expanded(p, change, &words, ret_result);
+        r = change(p->client, names, p->n_arguments, ret_result);
 
         if (!is_unknown(p, r))
                 return r == 0 ? 0 : perfctl_fail_client(p, NULL);
-        r = expand(p, names, p->n_arguments, &words);
-        if (r != 0)
-                return r;
-        return change(p->client, (const char *const *)words.names, words.n, ret_result) == 0 ? 0 : perfctl_fail_client(p, NULL);
+        return ask_expanded(p, change, &words, ret_result);
 }
 
 int refs_name(Perfctl *p, const char *name, char **ret) {

@@ -72,6 +72,7 @@ def test_names_of_what_runs():
         full = f"syscalls:{GETPPID}"
         for verb in "disable", "enable":
             equal(sorted(row["name"] for row in run(daemon, verb, "--json", GETPPID, "software:page-faults")), ["page-faults", full], verb)
+        check("no running event is called" not in daemon.stderr(), "a name without its group is logged as a mistake")
         for asked in GETPPID, f"tracepoint:{full}":
             equal([row["name"] for row in run(daemon, "list", "--json", asked)], [full], f"list {asked}")
         equal([row["name"] for row in run(daemon, "filter", "--json", GETPPID, "common_pid > 0")], [full], "filter")
