@@ -443,7 +443,7 @@ def test_a_broken_state_file():
             keep(client, KEEP)
         with open(path, "rb") as f:
             whole = f.read()
-        for n, (bad, words) in enumerate(((whole[:-1], "bytes after its first line"), (b"", "does not begin"),
+        for n, (bad, words) in enumerate(((whole[:-1], "bytes after its first line"), (b"", "is empty, as perfd never writes it"),
                                           (whole.replace(b"events 1 ", b"events 9 "), "version 9"),
                                           (b"perfd events 1 3\n\xff\xff\xff", "contains no list of events"),
                                           # no protobuf library that checks texts could read a list with it

@@ -486,19 +486,12 @@ static void test_limits(void **state) {
 }
 
 int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, lay_out, take_away)
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_all_allowed, lay_out, take_away),
-                cmocka_unit_test_setup_teardown(test_clock_of_few, lay_out, take_away),
-                cmocka_unit_test_setup_teardown(test_definitions, lay_out, take_away),
-                cmocka_unit_test_setup_teardown(test_probes_of_a_service, lay_out, take_away),
-                cmocka_unit_test_setup_teardown(test_containers, lay_out, take_away),
-                cmocka_unit_test_setup_teardown(test_nothing_allowed, lay_out, take_away),
-                cmocka_unit_test_setup_teardown(test_newer_kernel, lay_out, take_away),
-                cmocka_unit_test_setup_teardown(test_container_options, lay_out, take_away),
-                cmocka_unit_test_setup_teardown(test_remedies, lay_out, take_away),
-                cmocka_unit_test_setup_teardown(test_no_perf_events, lay_out, take_away),
-                cmocka_unit_test_setup_teardown(test_watch, lay_out, take_away),
-                cmocka_unit_test_setup_teardown(test_limits, lay_out, take_away),
+                TEST(test_all_allowed), TEST(test_clock_of_few), TEST(test_definitions),
+                TEST(test_probes_of_a_service), TEST(test_containers), TEST(test_nothing_allowed),
+                TEST(test_newer_kernel), TEST(test_container_options), TEST(test_remedies), TEST(test_no_perf_events),
+                TEST(test_watch), TEST(test_limits),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
