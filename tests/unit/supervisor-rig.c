@@ -156,6 +156,7 @@ void rig_stop(Rig *rig) {
 
         control_deinit(&s->control);
         operations_deinit(&s->operations);
+        doctor_report_deinit(&s->requests.examined);
         for (size_t slot = 0; slot < s->readers.n_cpus; slot++)
                 s->readers.by_slot[slot].thread.started = false;
         dispatcher_deinit(&s->readers.dispatcher);

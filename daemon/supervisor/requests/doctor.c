@@ -67,8 +67,10 @@ static int examine(Requests *s, Explanation *e) {
         wants.close = close_later;
         wants.userdata = s;
         r = doctor_examine(&wants, &report, e);
-        if (r != 0)
+        if (r != 0) {
+                doctor_report_deinit(&report);
                 return r;
+        }
         doctor_report_deinit(&s->examined);
         s->examined = report;
         s->examined_at = clock_now(CLOCK_MONOTONIC);
