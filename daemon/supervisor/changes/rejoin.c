@@ -87,6 +87,7 @@ static int catch_up(Changes *s, uint32_t slot) {
         r = readers_ask_pipe(s->readers, DISPATCHER_PIPE_ON, slot);
         if (r < 0)
                 return r;
+        a->catches_up_since = a->stalled_since;
         a->stalled_since = 0;
         s->readers->answering.n--;
         if (a->kind == READER_STOP || a->has_left)
@@ -119,8 +120,10 @@ int changes_on_answers(void *userdata) {
         int r = 0;
 
         for (uint32_t slot = 0; slot < s->readers->n_cpus && r == 0; slot++)
-                if (goes_on(s, slot))
+                if (goes_on(s, slot)) {
                         r = catch_up(s, slot);
+                        s->readers->answering.readers[slot].catches_up_since = 0;
+                }
         if (s->readers->answering.n == 0)
                 must(sd_event_source_set_io_events(s->readers->answering.source, 0));
         readers_release_deferred(s->readers);

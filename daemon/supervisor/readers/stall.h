@@ -36,6 +36,7 @@ typedef struct Answering {
         uint64_t n_slices;    /* of its commands, at the last look */
         nsec_t moved;         /* CLOCK_MONOTONIC: when there were more than at the look before */
         nsec_t stalled_since; /* the same; 0: it answers */
+        nsec_t catches_up_since; /* what that was, while it is told what it missed, in which others are served; 0: it is not */
         unsigned n_missed;    /* changes that it was not told of */
         Snapshot *snapshot;   /* the last one that it was sent */
         bool has_left;        /* its CPU went offline meanwhile */

@@ -63,6 +63,8 @@ static int status_add_cpus(const Requests *s, Perfd__V1__StatusReply *reply) {
                 return error_origin(-ENOMEM);
         for (size_t i = 0; i < s->readers->n_cpus; i++) {
                 const Reader *r = &s->readers->by_slot[i];
+                const Answering *a = &s->readers->answering.readers[i];
+                const nsec_t since = reader_is_stalled(a) ? a->stalled_since : a->catches_up_since;
                 Perfd__V1__CpuStatus *cpu = malloc(sizeof(*cpu));
 
                 if (!cpu)
@@ -75,8 +77,8 @@ static int status_add_cpus(const Requests *s, Perfd__V1__StatusReply *reply) {
                 cpu->n_batches = counter_get(&r->counters.batches);
                 cpu->n_pool_waits = counter_get(&r->counters.pool_waits);
                 cpu->n_failovers = counter_get(&r->counters.failovers);
-                if (reader_is_stalled(&s->readers->answering.readers[i]))
-                        cpu->stalled = clock_now(CLOCK_MONOTONIC) - s->readers->answering.readers[i].stalled_since;
+                if (since > 0)
+                        cpu->stalled = clock_now(CLOCK_MONOTONIC) - since;
                 cpu->cpu_time = atomic_load_explicit(&r->cpu_time, memory_order_relaxed);
                 reply->n_samples += counter_get(&r->counters.samples);
         }
