@@ -60,7 +60,8 @@ def test_intervals_begin_with_the_command():
                 check(len(times) >= 2, out)
                 for row in out:
                     if row["time"] == times[0]:
-                        check(abs(row["enabled"] / n - row["time"]) < 40_000_000, f"counted before its time 0, with {options}: {row}")
+                        # less: of a CPU whose count comes with the next line
+                        check(row["enabled"] / n <= 1.1 * row["time"], f"counted before its time 0, with {options}: {row}")
 
 
 def test_what_is_said():
