@@ -31,6 +31,8 @@ static int numbers_reserve(Numbers *numbers, size_t more) {
 int numbers_add_packed_fixed(Numbers *numbers, const uint8_t *bytes, size_t length) {
         if (length % sizeof(uint64_t) != 0)
                 return PERFD_E_PROTOCOL;
+        if (length == 0) /* and perhaps no list yet */
+                return 0;
         if (numbers_reserve(numbers, length / sizeof(uint64_t)) < 0)
                 return -ENOMEM;
         numbers_copy(numbers->list + numbers->n, bytes, length / sizeof(uint64_t));
