@@ -116,7 +116,8 @@ bool connection_is_gone(const Connection *c);
 void connection_give_up(Connection *c, const char *why);
 #define TOO_LONG_FOR_FRAME "the response does not fit in a frame: request less, with a narrower glob"
 /*
- * 0. A peer that has disconnected is not an error, and where there is no memory the connection is given up. A list is made piece by piece: control/long-response.h.
+ * 0. A peer that has disconnected is not an error, and where there is no memory the connection is given up. A list is made piece
+ * by piece: control/long-response.h.
  */
 int connection_respond(Connection *c, Perfd__V1__Response *response);
 /*

@@ -13,36 +13,7 @@
 #include <string.h>
 
 #include "daemon/supervisor/events/specs.h"
-
-static unsigned until_failure; /* 0: none fails; n: the n-th from now */
-
-static bool fails_now(void) {
-        return until_failure > 0 && --until_failure == 0;
-}
-
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_malloc(size_t size) {
-        return fails_now() ? NULL : __real_malloc(size);
-}
-
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size) {
-        return fails_now() ? NULL : __real_calloc(n, size);
-}
-
-void *__real_reallocarray(void *old, size_t n, size_t size);
-void *__wrap_reallocarray(void *old, size_t n, size_t size);
-void *__wrap_reallocarray(void *old, size_t n, size_t size) {
-        return fails_now() ? NULL : __real_reallocarray(old, n, size);
-}
-
-char *__real_strdup(const char *text);
-char *__wrap_strdup(const char *text);
-char *__wrap_strdup(const char *text) {
-        return fails_now() ? NULL : __real_strdup(text);
-}
+#include "tests/unit/failing-allocations.h"
 
 static Config config;
 static Settings settings = { .config = &config };

@@ -1,6 +1,6 @@
 /*
- * tracefs, tracepoints, and by which clocks they and others can be stamped. Where it is not mounted it is mounted without a place (fsmount(2)): then everything behind
- * it can be tried all the same, and nobody sees it.
+ * tracefs, tracepoints, and by which clocks they and others can be stamped. Where it is not mounted it is mounted without a place
+ * (fsmount(2)): then everything behind it can be tried all the same, and nobody sees it.
  */
 #include "daemon/kernel/doctor/trial.h"
 
