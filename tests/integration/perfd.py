@@ -49,8 +49,12 @@ def check(fact, text):
         raise AssertionError(text)
 
 
+SHOWN = 2000  # characters of what a test found
+
+
 def equal(found, expected, text):
-    check(found == expected, f"{text}: {found!r} instead of {expected!r}")
+    if found != expected:
+        raise AssertionError(f"{text}: {repr(found)[:SHOWN]} instead of {repr(expected)[:SHOWN]}")
 
 
 def wait_until(fact, text, seconds=PATIENCE):
