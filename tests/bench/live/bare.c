@@ -115,7 +115,7 @@ static void bare_report(const Bare *b, const struct rusage *began) {
 /* Until stdin says something. What the watermark finds between two ticks is left for the next one, if it is little. */
 static void bare_loop(Bare *b, BareStep *drain) {
         struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN }, { .fd = b->fd, .events = POLLIN } };
-        nsec_t wait = READER_TICK, due = 0;
+        nsec_t wait = b->tick, due = 0;
         bool has_read_early = false;
 
         while (fds[0].revents == 0) {
@@ -130,12 +130,12 @@ static void bare_loop(Bare *b, BareStep *drain) {
                 if (n < 0 && errno != EINTR)
                         bare_fail("bare: poll");
                 b->head = __atomic_load_n(&b->page->data_head, __ATOMIC_ACQUIRE);
-                if (n > 0 && fds[0].revents == 0 && wait == READER_TICK && b->head - b->tail < BARE_RING / READER_EARLY_SHARE)
+                if (n > 0 && fds[0].revents == 0 && wait == b->tick && b->head - b->tail < BARE_RING / READER_EARLY_SHARE)
                         continue;
                 if (b->head != b->tail) {
                         drain(b);
                         bare_publish(b);
-                        wait = READER_TICK;
+                        wait = b->tick;
                         has_read_early = n > 0;
                 } else if (!has_read_early && wait < WAIT_MAX)
                         wait *= 2;
@@ -149,11 +149,12 @@ int bare_run(int argc, char **argv, BareStep *begin, BareStep *drain) {
         static Bare bare;
         struct rusage began;
 
-        if (argc != 4) {
-                fprintf(stderr, "usage: %s PID CPU OUT\n", argv[0]);
+        if (argc != 4 && argc != 5) {
+                fprintf(stderr, "usage: %s PID CPU OUT [TICK]\n", argv[0]);
                 return 2;
         }
         bare.out = atoi(argv[3]);
+        bare.tick = argc == 5 ? strtoull(argv[4], NULL, 10) : READER_TICK;
         setvbuf(stdout, NULL, _IOLBF, 0);
         bare_open(&bare, atoi(argv[1]), atoi(argv[2]));
         if (begin)

@@ -27,6 +27,7 @@ typedef struct Bare {
         uint8_t *block;           /* room for BARE_BLOCK and one record */
         size_t used;
         uint8_t wrapped[BARE_RECORD_MAX];
+        uint64_t tick;            /* ns between two looks */
         void (*say)(void);        /* more members of its JSON, each with a comma behind it; or NULL */
 } Bare;
 

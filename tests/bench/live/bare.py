@@ -8,17 +8,18 @@ import perfd
 
 
 class Bare(measure.Consumer):
-    """bare-KIND; its output, if there is any, goes to a reader that discards it."""
+    """bare-KIND; its output, if there is any, goes to a reader that discards it. tick: ns between two looks, 0 is the default."""
 
-    def __init__(self, pid, cpu, kind):
+    def __init__(self, pid, cpu, kind, tick=0):
         self.command = [os.path.join(measure.HERE, "bare-" + kind), str(pid), str(cpu)]
+        self.tick = [str(tick)] if tick else []
 
     def start(self):
         ours, theirs = socket.socketpair()
         self.readers = (measure.Reader("bytes", theirs),)
         self.stack.callback(self.readers[0].close)
         with ours:
-            self.line = perfd.Line([*self.command, str(ours.fileno())], pass_fds=[ours.fileno()])
+            self.line = perfd.Line([*self.command, str(ours.fileno()), *self.tick], pass_fds=[ours.fileno()])
         self.stack.enter_context(self.line)
         perfd.equal(self.line.hear(), ["ready"], "the first word of the loop")
         self.pids = (self.line.process.pid,)

@@ -15,6 +15,7 @@ QUIET = (1_000, 10_000)  # most hosts
 PACED = (100_000, 300_000, 1_000_000)
 ALL = (*PACED, FLAT_OUT)
 EVERY = (*QUIET, *ALL)
+SELDOM = (*QUIET, 100_000)
 BOTH = (100_000, 1_000_000)
 QUICK = (*BOTH, FLAT_OUT)
 REAL_TIME = (300_000, 1_000_000)
@@ -42,8 +43,8 @@ class Case:
         return [goal.beside for goal in self.goals if goal.beside and (rate is None or goal.limit(rate) is not None)]
 
 
-def loop(kind):
-    return functools.partial(bare.Bare, kind=kind)
+def loop(kind, tick=0):
+    return functools.partial(bare.Bare, kind=kind, tick=tick)
 
 
 def perfd(*subscriptions, **more):
@@ -69,6 +70,8 @@ def silent(n):
     return [{"event": "alignment-faults", "name": f"silent-{i}", "period": 1} for i in range(n)]
 
 
+MS = 1_000_000
+LATENCY = (("1ms", MS), ("3ms", 3 * MS), ("20ms", 20 * MS), ("100ms", 100 * MS), ("1s", 1000 * MS))
 FLAT_OUT_GOALS = [NoLoss(FLAT_OUT), CallTime({FLAT_OUT: 1}, PERF)]
 
 # In the order of the tables; those that are compared with the same one are also measured in this order.
@@ -97,8 +100,8 @@ COSTS = [
     Case("decoded", "perfd: a subscriber by libperfd that reads every field, in the order of time", decoded(0), EVERY,
          quick=True, goals=[TimesBoth({1_000: 1, 10_000: 1}, PERF), TimesBoth({100_000: 1}, PERF_FILE),
                             TimesBoth({100_000: 1, 1_000_000: 1, FLAT_OUT: 1}, SOCKET)]),
-    *[Case(f"decoded-{text}", f"the same with a latency of {text}", decoded(ns), (*QUIET, 100_000))
-      for text, ns in (("1ms", 1_000_000), ("3ms", 3_000_000), ("20ms", 20_000_000), ("1s", 1_000_000_000))],
+    *[Case(f"bare-socket-{text}", f"copy, write to a socket, each {text}", loop("socket", ns), SELDOM) for text, ns in LATENCY],
+    *[Case(f"decoded-{text}", f"the same with a latency of {text}", decoded(ns), SELDOM) for text, ns in LATENCY],
     Case("elsewhere", "perfd: fields, order of each CPU, read from another CPU", perfd(served.by_cpu(), elsewhere=True),
          goals=FLAT_OUT_GOALS),
     Case("fifo-perf-record", "perf record -a -o -, of a program at FIFO 50, which no reader of its CPU can interrupt",

@@ -98,7 +98,7 @@ class Decoded(measure.Consumer):
         perfd.add(client, {"event": measure.EVENT, "target": pb.Target(pids=[self.pid])})
         self.decoder = self.stack.enter_context(Decoder(self.daemon.stream, self.latency))
         self.readers = (self.decoder,)
-        machine.wait_quiet((self.daemon.pid, self.decoder.process.pid))
+        machine.wait_quiet((self.decoder.process.pid, *([] if self.latency else [self.daemon.pid])))  # which looks at its pace
         self.before, self.slept = machine.threads(self.daemon.pid), machine.threads(self.decoder.process.pid)
 
     def finish(self, n_calls, seconds):
