@@ -51,8 +51,8 @@ def perfd(*subscriptions, **more):
     return functools.partial(served.Served, subscriptions=subscriptions, **more)
 
 
-def decoded(latency):
-    return functools.partial(served.Decoded, latency=latency)
+def decoded(latency, *columns):
+    return functools.partial(served.Decoded, latency=latency, columns=columns)
 
 
 def at(m1, k100):
@@ -73,6 +73,8 @@ def silent(n):
 MS = 1_000_000
 LATENCY = (("1ms", MS), ("3ms", 3 * MS), ("20ms", 20 * MS), ("100ms", 100 * MS), ("1s", 1000 * MS))
 FLAT_OUT_GOALS = [NoLoss(FLAT_OUT), CallTime({FLAT_OUT: 1}, PERF)]
+DECODED_GOALS = [TimesBoth({1_000: 1, 10_000: 1}, PERF), TimesBoth({100_000: 1}, PERF_FILE),
+                 TimesBoth({100_000: 1, 1_000_000: 1, FLAT_OUT: 1}, SOCKET)]
 
 # In the order of the tables; those that are compared with the same one are also measured in this order.
 COSTS = [
@@ -98,8 +100,8 @@ COSTS = [
     Case(TIME, "perfd: fields, order of time", perfd(served.fields()), quick=True,
          goals=[Times(at(2.5, 3), SOCKET), *FLAT_OUT_GOALS]),
     Case("decoded", "perfd: a subscriber by libperfd that reads every field, in the order of time", decoded(0), EVERY,
-         quick=True, goals=[TimesBoth({1_000: 1, 10_000: 1}, PERF), TimesBoth({100_000: 1}, PERF_FILE),
-                            TimesBoth({100_000: 1, 1_000_000: 1, FLAT_OUT: 1}, SOCKET)]),
+         quick=True, goals=DECODED_GOALS),
+    Case("columns", "the same by columns of batches", decoded(0, "id", "args"), EVERY, goals=DECODED_GOALS),
     *[Case(f"bare-socket-{text}", f"copy, write to a socket, each {text}", loop("socket", ns), SELDOM) for text, ns in LATENCY],
     *[Case(f"decoded-{text}", f"the same with a latency of {text}", decoded(ns), SELDOM) for text, ns in LATENCY],
     Case("elsewhere", "perfd: fields, order of each CPU, read from another CPU", perfd(served.by_cpu(), elsewhere=True),

@@ -1,7 +1,9 @@
 /*
  * A subscriber in the order of time as programs are: by libperfd, which reads every field of each item.
  *
- *     decode SOCKET EVENT LATENCY      LATENCY in ns; 0: the daemon's default
+ *     decode SOCKET EVENT LATENCY [FIELD...]      LATENCY in ns; 0: the daemon's default
+ *
+ * Without a FIELD item by item; with them in batches, of which the columns of these are read, and times, CPUs and processes.
  *
  * Said on stdout (>) and expected on stdin (<):
  *     > ready
@@ -21,7 +23,13 @@
 
 typedef struct Sums {
         uint64_t n_items, missed, sum;
+        uint32_t event;
 } Sums;
+
+static int fail(const perfd_client *client, const char *what) {
+        fprintf(stderr, "decode: %s: %s\n", what, perfd_client_error(client)->message);
+        return EXIT_FAILURE;
+}
 
 static void on_item(void *userdata, const perfd_item *item) {
         Sums *s = userdata;
@@ -36,15 +44,49 @@ static void on_item(void *userdata, const perfd_item *item) {
         }
 }
 
+static void on_event(void *userdata, const perfd_event *event) {
+        ((Sums *)userdata)->event = event->id;
+}
+
+static uint64_t sum_of_numbers(const uint64_t *numbers, size_t n) {
+        uint64_t sum = 0;
+
+        for (size_t i = 0; i < n; i++)
+                sum += numbers[i];
+        return sum;
+}
+
+static int take_batch(const perfd_client *client, const perfd_batch *batch, char **fields, Sums *s) {
+        const perfd_column *column;
+
+        for (size_t i = 0; i < batch->n; i++)
+                s->sum += batch->times[i] + batch->cpus[i] + batch->pids[i];
+        for (; *fields && batch->n_samples > 0; fields++) {
+                if (perfd_batch_column(batch, s->event, *fields, &column) != 0)
+                        return fail(client, "column");
+                s->sum += sum_of_numbers(column->values, column->n * column->count);
+        }
+        s->n_items += batch->n;
+        return EXIT_SUCCESS;
+}
+
+/* What is there, item by item if no fields are named. 0, or as perfd_client_process(). */
+static int take(perfd_client *client, char **fields, Sums *s) {
+        const perfd_batch *batch;
+        int r;
+
+        if (!*fields)
+                return perfd_client_process(client);
+        while ((r = perfd_stream_next_batch(client, &batch)) == 0 && batch->n > 0)
+                if (take_batch(client, batch, fields, s) != EXIT_SUCCESS)
+                        return PERFD_E_STATE;
+        return r;
+}
+
 static void on_end(void *userdata, const perfd_end *end) {
         Sums *s = userdata;
 
         s->missed = end->missed;
-}
-
-static int fail(const perfd_client *client, const char *what) {
-        fprintf(stderr, "decode: %s: %s\n", what, perfd_client_error(client)->message);
-        return EXIT_FAILURE;
 }
 
 /* True: it was told to stop. */
@@ -73,13 +115,14 @@ static int decode(perfd_client *client, char **argv, Sums *s) {
         subscription.events = events;
         subscription.n_events = 1;
         subscription.latency = strtoull(argv[3], NULL, 10);
-        callbacks.item = on_item;
+        callbacks.item = argv[4] ? NULL : on_item;
+        callbacks.event = on_event;
         callbacks.end = on_end;
         if (perfd_subscribe(client, &subscription, &callbacks, s) != 0)
                 return fail(client, "subscribe");
         (void)puts("ready");
         (void)fflush(stdout);
-        while ((r = perfd_client_process(client)) == 0) {
+        while ((r = take(client, argv + 4, s)) == 0) {
                 if (is_stopping) {
                         if (perfd_client_wait(client) != 0)
                                 return fail(client, "wait");
@@ -93,12 +136,12 @@ static int decode(perfd_client *client, char **argv, Sums *s) {
 }
 
 int main(int argc, char **argv) {
-        perfd_client *client = argc == 4 ? perfd_client_new("decode") : NULL;
+        perfd_client *client = argc >= 4 ? perfd_client_new("decode") : NULL;
         Sums s = { .n_items = 0 };
         int r;
 
         if (!client) {
-                fputs("usage: decode SOCKET EVENT LATENCY\n", stderr);
+                fputs("usage: decode SOCKET EVENT LATENCY [FIELD...]\n", stderr);
                 return EXIT_FAILURE;
         }
         r = decode(client, argv, &s);

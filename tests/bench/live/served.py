@@ -76,10 +76,10 @@ class Stream:
 
 
 class Decoder(perfd.Line):
-    """decode.c: a subscriber by libperfd that reads every field; as a Reader."""
+    """decode.c: a subscriber by libperfd that reads every field; as a Reader. columns: fields that it reads in batches."""
 
-    def __init__(self, path, latency):
-        super().__init__([os.path.join(measure.HERE, "decode"), path, measure.EVENT, str(latency)])
+    def __init__(self, path, latency, columns=()):
+        super().__init__([os.path.join(measure.HERE, "decode"), path, measure.EVENT, str(latency), *columns])
         perfd.equal(self.hear(), ["ready"], "the first word of the subscriber")
 
     def spent(self):
@@ -89,14 +89,14 @@ class Decoder(perfd.Line):
 class Decoded(measure.Consumer):
     """perfd with one such subscriber. Its wakeups are those of both; latency: ns, 0 is the default."""
 
-    def __init__(self, pid, cpu, latency=0):
-        self.pid, self.latency = pid, latency
+    def __init__(self, pid, cpu, latency=0, columns=()):
+        self.pid, self.latency, self.columns = pid, latency, columns
 
     def start(self):
         self.daemon = self.stack.enter_context(perfd.Daemon(config="version: 1\n"))
         client = self.stack.enter_context(self.daemon.client())
         perfd.add(client, {"event": measure.EVENT, "target": pb.Target(pids=[self.pid])})
-        self.decoder = self.stack.enter_context(Decoder(self.daemon.stream, self.latency))
+        self.decoder = self.stack.enter_context(Decoder(self.daemon.stream, self.latency, self.columns))
         self.readers = (self.decoder,)
         machine.wait_quiet((self.decoder.process.pid, *([] if self.latency else [self.daemon.pid])))  # which looks at its pace
         self.before, self.slept = machine.threads(self.daemon.pid), machine.threads(self.decoder.process.pid)
