@@ -5,12 +5,14 @@
  * caches of that CPU, which costs more than all that is done with the samples of a tick. So if a drain brought at most
  * BATCHES_MOST batches and the dispatcher sleeps, the reader takes the dispatch lock and runs a cycle. The price is time of the
  * CPU on which the traced program runs. It is bounded: more batches wake the dispatcher before the drain is over, and after a
- * cycle longer than CYCLE_MOST, as with many subscribers, the dispatcher runs all cycles for NO_ASSIST_FOR.
+ * cycle longer than CYCLE_MOST for each READER_TICK that a tick has, as with many subscribers, the dispatcher runs all cycles for
+ * NO_ASSIST_FOR.
  */
 #include "daemon/reader/cycle.h"
 
 #define BATCHES_MOST 8 /* a tick at 1.5 million samples a second; half a MiB, which fits into an L2 cache */
 #define CYCLE_MOST (250 * NSEC_PER_USEC)
+#define CYCLE_MOST_EVER NSEC_PER_MSEC
 #define NO_ASSIST_FOR (16 * NSEC_PER_MSEC)
 
 static void reader_ring(Reader *r) {
@@ -59,6 +61,13 @@ static void reader_leave_cycle(Reader *r, nsec_t now) {
         doorbell_ring(&d->bell);
 }
 
+/* The same share of its CPU's time, however long a tick is, but not so long that a program notices. */
+static nsec_t reader_cycle_most(const Reader *r) {
+        const nsec_t most = r->tick > READER_TICK ? CYCLE_MOST * (r->tick / READER_TICK) : CYCLE_MOST;
+
+        return most < CYCLE_MOST_EVER ? most : CYCLE_MOST_EVER;
+}
+
 /* If the lock is held, its holder runs another cycle, which finds what was pushed. */
 static int reader_dispatch(Reader *r, nsec_t began) {
         Dispatching *d = r->dispatching;
@@ -75,7 +84,7 @@ static int reader_dispatch(Reader *r, nsec_t began) {
                 if (error < 0)
                         return error;
                 now = clock_now(CLOCK_MONOTONIC);
-                if (now - began > CYCLE_MOST) {
+                if (now - began > reader_cycle_most(r)) {
                         reader_leave_cycle(r, now);
                         return 0;
                 }

@@ -18,7 +18,7 @@
 
 #define UNWANTED_LATENCY (128 * NSEC_PER_MSEC) /* of a ring that fills although nobody wants its records */
 #define DORMANT_FROM (16 * NSEC_PER_MSEC) /* ns: waking a reader by another thread delays its records: not those of shorter ticks */
-#define TICK_SHARE 3 /* of a ring: what a tick may bring; less than its watermark, which would wake the reader once more */
+#define TICK_SHARE 8 /* of a ring: what a tick may bring; of the default ring about what its reader may dispatch by itself */
 
 static void reader_publish_tick(Reader *r, nsec_t tick) {
         if (tick != atomic_load_explicit(&r->told_tick, memory_order_relaxed))
