@@ -45,9 +45,11 @@ def state_of(tid):
 
 @contextlib.contextmanager
 def stopped(daemon, cpu):
-    """The reader, and before that the stall monitor, which would let a backup do its work."""
-    with stopped_thread(daemon, "stall-monitor"), stopped_thread(daemon, f"reader-{cpu}") as tid:
-        yield tid
+    """The reader, and before that the stall monitor, which would let a backup do its work; one that does it already has ended."""
+    with stopped_thread(daemon, "stall-monitor"):
+        wait_until(lambda: not any(name == f"backup-{cpu}" for name, _ in doings.threads_of(daemon.pid)), "the end of a backup")
+        with stopped_thread(daemon, f"reader-{cpu}") as tid:
+            yield tid
 
 
 @contextlib.contextmanager
