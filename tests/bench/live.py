@@ -4,9 +4,9 @@
     sudo PERFD_BUILD=build tests/bench/live.py [--only CASE...] [--rates N,...] [--json PATH] [--quick] ...
 
 PERFD_BUILD is any folder of a build (`build` if not set). One process, pinned to the last CPU, makes getppid(2) calls
-at 1 k, 10 k, 100 k, 300 k and 1 M a second and flat out (live/flood.c). Each case traces it by pid with raw_syscalls:sys_enter, on
-its own, all cases in turns, several times over, each behind the one that it is compared with. live/cases.py lists them
-and what they are to reach:
+at 10, 1 k, 10 k, 100 k, 300 k and 1 M a second and flat out (live/flood.c), or never runs: nothing happens. Each case
+traces it by pid with raw_syscalls:sys_enter, on its own, all cases in turns, several times over, each behind the one
+that it is compared with. live/cases.py lists them and what they are to reach:
 
     bare-...             loops on the same ring that do nothing but what their names say (live/bare-*.c)
     perf-... bpftrace    other programs, as far as they are installed (tests/packages bench)
@@ -14,6 +14,7 @@ and what they are to reach:
                          bare-latency-...: a loop on the ring that looks at it as often, which shows what this machine's
                          timers are worth
     decoded...           perfd, whose subscriber reads every field by libperfd (live/decode.c), with the default latency and others
+    ...-2                with a flood on each of two CPUs
     shared...            perfd, with subscribers in shared memory, as libperfd asks for it
     the others           perfd, with subscribers that read and discard (live/discard.c), a daemon of its own for each; they
                          have their streams in shared memory, as libperfd does, those of ...-socket by their sockets
@@ -22,10 +23,12 @@ and what they are to reach:
 
 ns/event is the CPU of all threads of the consumer for each event that it took from the kernel; what it costs to read
 its output is beside it (+reader). `call ns` is how long a traced call took, as the traced program sees it; `own`, how
-much CPU it needed itself, flat out. Figures are medians over the repetitions. Ratios, and all goals, are those within a
-repetition, and the median of these: on a machine that has other things to do too they hold, and ns do not.
+much CPU it needed itself, flat out. What wakes while few events happen, or none, is in a table of its own: % of a CPU
+and wakeups are of all threads of the consumer and its reader while the flood runs, which is three seconds at least
+there. Figures are medians over the repetitions. Ratios, and all goals, are those within a repetition, and the median of
+these: on a machine that has other things to do too they hold, and ns do not.
 
-Only root can run this; it needs tracefs. All of it takes about 25 minutes, --quick less than one.
+Only root can run this; it needs tracefs. All of it takes about 45 minutes, --quick less than one.
 """
 import argparse
 import fnmatch
@@ -52,7 +55,7 @@ IDLE_SECONDS, QUICK_IDLE_SECONDS = 10, 3
 def arguments():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--only", nargs="+", metavar="CASE", help="these, by name or glob, and what their goals need beside")
-    p.add_argument("--rates", help="only these calls a second, separated by commas; 0 is flat out")
+    p.add_argument("--rates", help="only these calls a second, separated by commas; 0 is flat out, `nothing` no flood at all")
     p.add_argument("--json", metavar="PATH", help="all numbers, also of the single runs")
     p.add_argument("--markdown", action="store_true", help="tables as they are in RESULTS.md")
     p.add_argument("--results", metavar="PATH", help="writes them into that paper, between its two marks")
@@ -65,6 +68,12 @@ def arguments():
 
 def is_wanted(name, globs):
     return not globs or any(fnmatch.fnmatch(name, glob) for glob in globs)
+
+
+def rate_of(word):
+    if word != cases.IDLE[0] and not word.isdigit():
+        sys.exit(f"--rates: {word} is neither a number nor `{cases.IDLE[0]}`")
+    return word if word == cases.IDLE[0] else int(word)
 
 
 def choose(a):
@@ -81,7 +90,9 @@ def choose(a):
         if case.name in wanted and case.missing:
             print(f"not measured: {case.name}: {case.missing}")
             wanted.remove(case.name)
-    rates = list(dict.fromkeys(int(rate) for rate in a.rates.split(","))) if a.rates else cases.QUICK if a.quick else cases.EVERY
+    rates = cases.QUICK if a.quick else cases.EVERY
+    if a.rates:
+        rates = list(dict.fromkeys(rate_of(word) for word in a.rates.split(",")))
     return ([(case, rate) for rate in rates for case in cases.COSTS
              if case.name in wanted and (a.rates or rate in case.rates)],
             [(case, case.rates[0]) for case in cases.LATENCIES if case.name in wanted])
@@ -109,7 +120,7 @@ def next_to_each_other(chosen):
     return order
 
 
-def measure(chosen, seconds, repetitions, cpu):
+def measure(chosen, seconds, repetitions, cpus):
     """{(case's name, rate): what each repetition gave}, in turns. Another program that fails is left out, and said."""
     results = {(case.name, rate): [] for case, rate in chosen}
     for repetition in range(repetitions):
@@ -118,7 +129,7 @@ def measure(chosen, seconds, repetitions, cpu):
                 continue
             say_progress(f"{repetition + 1}/{repetitions} {table.rate_text(rate)} {case.name}")
             try:
-                results[case.name, rate].append(case.run(rate, seconds, cpu))
+                results[case.name, rate].append(case.run(rate, seconds, cpus))
             except (AssertionError, OSError) as why:
                 if not case.program:
                     raise
@@ -137,14 +148,15 @@ def run(a):
     seconds = a.seconds or (QUICK_SECONDS if a.quick else SECONDS)
     repetitions = a.repetitions or (1 if a.quick else REPETITIONS)
     costs, latencies = choose(a)
-    results = measure(costs + latencies, seconds, repetitions, perfd.online_cpus()[-1])
+    results = measure(costs + latencies, seconds, repetitions, perfd.online_cpus())
     found = {"benchmark": "live", "machine": machine.describe(), "seconds": seconds, "repetitions": repetitions,
-             resting.NAME: [], simulated.NAME: None}
-    for kind, chosen in (("costs", costs), ("latencies", latencies)):
-        found[kind] = [table.make_row(case, rate, seconds, results, cases.SOCKET) for case, rate in chosen
-                       if (case.name, rate) in results]
-        for row in found[kind]:
-            row["runs"] = results[row["case"], row["rate"]]
+             resting.NAME: [], simulated.NAME: None, "costs": [], "loads": [], "latencies": []}
+    for case, rate in costs + latencies:
+        if (case.name, rate) in results:
+            row = table.make_row(case, rate, seconds, results, cases.SOCKET)
+            row["runs"] = results[case.name, rate]
+            for kind in case.tables(rate) if case in cases.COSTS else ["latencies"]:
+                found[kind].append(row)
     if is_wanted(resting.NAME, a.only):
         found[resting.NAME] = resting.idle(QUICK_IDLE_SECONDS if a.quick else IDLE_SECONDS) + resting.memory()
     if is_wanted(simulated.NAME, a.only):

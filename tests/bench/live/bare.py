@@ -8,26 +8,39 @@ import perfd
 
 
 class Bare(measure.Consumer):
-    """bare-KIND; its output, if there is any, goes to a reader that discards it. tick: ns between two looks, 0 is the default."""
+    """bare-KIND for each flood; the output, if there is any, goes to readers that discard it. tick: ns between two looks, 0 is
+    the default."""
 
-    def __init__(self, pid, cpu, kind, tick=0):
-        self.command = [os.path.join(measure.HERE, "bare-" + kind), str(pid), str(cpu)]
+    def __init__(self, floods, kind, tick=0):
+        self.floods, self.program = floods, os.path.join(measure.HERE, "bare-" + kind)
         self.tick = [str(tick)] if tick else []
 
     def start(self):
-        ours, theirs = socket.socketpair()
-        self.readers = (measure.Reader("bytes", theirs),)
-        self.stack.callback(self.readers[0].close)
-        with ours:
-            self.line = perfd.Line([*self.command, str(ours.fileno()), *self.tick], pass_fds=[ours.fileno()])
-        self.stack.enter_context(self.line)
-        perfd.equal(self.line.hear(), ["ready"], "the first word of the loop")
-        self.pids = (self.line.process.pid,)
+        self.lines, self.readers, self.watched = [], [], []
+        for i, flood in enumerate(self.floods):
+            self.add(flood, f"-{i}" if len(self.floods) > 1 else "")
+        self.pids = tuple(line.process.pid for line in self.lines)
 
-    def finish(self, n_calls, seconds):
-        self.line.say("stop")
-        said = json.loads(" ".join(self.line.hear()))
-        perfd.equal(self.line.process.wait(perfd.PATIENCE), 0, "the status of the loop")
-        return {"occurred": said["occurred"], "taken": said["occurred"] - said["lost"], "lost": said["lost"],
-                "cpu_ns": said["cpu_ns"], "parts": {"loop": said["cpu_ns"]}, "wakeups": {"loop": said["wakeups"]},
-                **{key: value for key, value in said.items() if key.endswith("_ns")}, **self.readers[0].finish()}
+    def add(self, flood, suffix):
+        ours, theirs = socket.socketpair()
+        self.readers.append(measure.Reader("bytes", theirs))
+        self.stack.callback(self.readers[-1].close)
+        with ours:
+            command = [self.program, str(flood.pid), str(flood.cpu), str(ours.fileno()), *self.tick]
+            self.lines.append(perfd.Line(command, pass_fds=[ours.fileno()]))
+        self.stack.enter_context(self.lines[-1])
+        perfd.equal(self.lines[-1].hear(), ["ready"], "the first word of the loop")
+        self.watched += [("loop" + suffix, self.lines[-1].process.pid), ("its reader" + suffix, self.readers[-1].process.pid)]
+
+    def end(self, line, reader):
+        line.say("stop")
+        said = json.loads(" ".join(line.hear()))
+        perfd.equal(line.process.wait(perfd.PATIENCE), 0, "the status of the loop")
+        return {**said, **reader.finish()}
+
+    def finish(self, n_calls, n_stops):
+        ends = [self.end(line, reader) for line, reader in zip(self.lines, self.readers)]
+        occurred, lost, ns, slept = (sum(end[key] for end in ends) for key in ("occurred", "lost", "cpu_ns", "wakeups"))
+        ages = {key: value for key, value in ends[0].items() if key.endswith("_ns")}  # of bare-latency
+        return {**ages, "occurred": occurred, "taken": occurred - lost, "lost": lost, "cpu_ns": ns, "parts": {"loop": ns},
+                "wakeups": {"loop": slept}}

@@ -11,17 +11,21 @@ from goals import UNLIMITED, CallTime, Figure, More, NoLoss, Times, TimesBoth
 from subscriber import pb
 
 FLAT_OUT = 0
+IDLE = (measure.NOTHING, 10)
+IDLE_SECONDS = 3  # at least, so that a latency of a second comes round
 QUIET = (1_000, 10_000)  # most hosts
 PACED = (100_000, 300_000, 1_000_000)
 ALL = (*PACED, FLAT_OUT)
-EVERY = (*QUIET, *ALL)
-SELDOM = (*QUIET, 100_000)
+EVERY = (*IDLE, *QUIET, *ALL)
+SELDOM = (*IDLE, *QUIET, 100_000)
+ON_TWO = (10, *QUIET, 100_000)  # a second, on each of two CPUs
 BOTH = (100_000, 1_000_000)
 QUICK = (*BOTH, FLAT_OUT)
 REAL_TIME = (300_000, 1_000_000)
 WHERE = "id == 110 && args[0] == 7"  # getppid on x86-64, and one in a hundred of flood.c
 SOCKET, COPY, TIME, PERF, BY_SOCKET = "bare-socket", "bare-copy", "time", "perf-record", "time-socket"
 PERF_FILE = "perf-file"
+TWO = "-2"  # the same with a flood on each of two CPUs
 TIME_WHERE = "where-time"
 ENCODINGS = [served.fields(), served.fields(fields=["id"]), served.fields(payload=pb.PAYLOAD_RAW),
              served.fields(payload=pb.PAYLOAD_BOTH)]
@@ -29,14 +33,22 @@ ENCODINGS = [served.fields(), served.fields(fields=["id"]), served.fields(payloa
 
 class Case:
     """program: another one, which it measures; missing: why that is not possible here; quick: part of --quick; fifo: the
-    real-time priority of what is traced."""
+    real-time priority of what is traced; n_floods: on so many CPUs, the last ones."""
 
-    def __init__(self, name, text, consumer, rates=ALL, goals=(), program=None, quick=False, fifo=None):
+    def __init__(self, name, text, consumer, rates=ALL, goals=(), program=None, quick=False, fifo=None, n_floods=1):
         self.name, self.text, self.consumer, self.rates, self.goals = name, text, consumer, rates, goals
-        self.program, self.missing, self.quick, self.fifo = program, machine.missing(program), quick, fifo
+        self.program, self.missing, self.quick, self.fifo = program, machine.missing(program, n_floods), quick, fifo
+        self.n_floods = n_floods
 
-    def run(self, rate, seconds, cpu):
-        return measure.run(self.consumer, rate, seconds, cpu, self.fifo)
+    def run(self, rate, seconds, cpus):
+        if rate in IDLE:
+            seconds = max(seconds, IDLE_SECONDS)
+        return measure.run(self.consumer, rate, seconds, cpus[-self.n_floods:], self.fifo)
+
+    def tables(self, rate):
+        """In which it is a row: what it costs; how much it wakes."""
+        is_load = rate in IDLE or self.n_floods > 1
+        return [*["costs"] * (not is_load), *["loads"] * (is_load or (rate in SELDOM and IDLE[0] in self.rates))]
 
     def needs(self, rate=None):
         """The names of the cases that its goals compare it with, at this rate."""
@@ -103,7 +115,14 @@ COSTS = [
          quick=True, goals=DECODED_GOALS),
     Case("columns", "the same by columns of batches", decoded(0, "id", "args"), EVERY, goals=DECODED_GOALS),
     *[Case(f"bare-socket-{text}", f"copy, write to a socket, each {text}", loop("socket", ns), SELDOM) for text, ns in LATENCY],
-    *[Case(f"decoded-{text}", f"the same with a latency of {text}", decoded(ns), SELDOM) for text, ns in LATENCY],
+    *[Case(f"decoded-{text}", f"perfd, libperfd that reads every field, with a latency of {text}", decoded(ns), SELDOM)
+      for text, ns in LATENCY],
+    Case(SOCKET + TWO, "copy, write to a socket, one loop for each of two CPUs", loop("socket"), ON_TWO, n_floods=2),
+    Case(PERF + TWO, "perf record -o -, two CPUs", perf_tools.Perf, ON_TWO, program="perf", n_floods=2),
+    Case(PERF_FILE + TWO, "perf record, two CPUs", perf_tools.PerfFile, ON_TWO, program="perf", n_floods=2),
+    Case("decoded" + TWO, "perfd, libperfd that reads every field, two CPUs", decoded(0), ON_TWO, n_floods=2,
+         goals=[TimesBoth({1_000: 1, 10_000: 1}, PERF + TWO), TimesBoth({100_000: 1}, PERF_FILE + TWO),
+                TimesBoth({100_000: 1}, SOCKET + TWO)]),
     Case("elsewhere", "perfd: fields, order of each CPU, read from another CPU", perfd(served.by_cpu(), elsewhere=True),
          goals=FLAT_OUT_GOALS),
     Case("fifo-perf-record", "perf record -a -o -, of a program at FIFO 50, which no reader of its CPU can interrupt",

@@ -18,6 +18,11 @@ def both(found):
     return (found["cpu_ns"] + found["reader_ns"]) / max(1, found["taken"])
 
 
+def ratio(ours, theirs):
+    """Less than 1 ns is what nobody can measure: perf record's end is left out by a median, and at 1 k/s little else is there."""
+    return ours / max(1, theirs)
+
+
 class Goal:
     """beside: the name of the case that it compares with; limits: {rate: at most this}."""
 
@@ -32,7 +37,7 @@ class Times(Goal):
     """At most so many times what another case costs."""
 
     def value(self, found, beside):
-        return cost(found) / cost(beside)
+        return ratio(cost(found), cost(beside))
 
     def text(self, limit):
         return f"<= {limit:g} x {self.beside}"
@@ -42,7 +47,7 @@ class TimesBoth(Goal):
     """At most so many times what another case costs, each with who reads its output."""
 
     def value(self, found, beside):
-        return both(found) / both(beside)
+        return ratio(both(found), both(beside))
 
     def text(self, limit):
         return f"<= {limit:g} x {self.beside}, both with their readers"

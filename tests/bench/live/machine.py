@@ -25,6 +25,11 @@ def threads(pid):
     return found
 
 
+def together(found):
+    """All threads of threads() as one."""
+    return {key: sum(thread[key] for thread in found.values()) for key in ("cpu_ns", "wakeups")}
+
+
 def cpu_time(pid):
     """ns of CPU of all its threads that live."""
     return sum(thread["cpu_ns"] for thread in threads(pid).values())
@@ -94,8 +99,10 @@ def wait_quiet(pids, looks=2):
         select.select([], [], [], LOOK)
 
 
-def missing(program):
-    """Why a case that needs it, or None, cannot be measured here; None if it can."""
+def missing(program, n_cpus):
+    """Why a case that needs it, or None, and so many CPUs cannot be measured here; None if it can."""
+    if len(os.sched_getaffinity(0)) < n_cpus:
+        return f"there are no {n_cpus} CPUs"
     return None if program is None or shutil.which(program) else f"{program} is not installed"
 
 

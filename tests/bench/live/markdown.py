@@ -43,6 +43,15 @@ def print_costs(rows):
               f" | {losses(own.values())} | {call['call_ns']:,.0f} ns {table.at(call['rate'])} |")
 
 
+def print_loads(rows):
+    """What a host feels of it that is no flood."""
+    print("| each CPU | consumer | ns a sample, with its reader | % of a CPU | wakeups a second of each thread |")
+    print("| --- | --- | --- | --- | --- |")
+    for row in sorted(rows, key=lambda row: (row["n_floods"], table.rate_order(row["rate"]))):
+        print(f"| {table.rate_text(row['rate'])} | {row['text']} | {table.sample_text(row) or '-'} | {row['share_percent']:.3f} | "
+              f"{table.wakeups_text(row)} |")
+
+
 def verdict(goal):
     return {True: "yes", False: "no", None: ""}[goal["reached"]]
 
@@ -62,7 +71,12 @@ def print_all(found):
     print_costs(found["costs"])
     print()
     print_stolen(found["costs"])
-    print_goals(found["costs"] + found["latencies"], found["resting"])
+    if found["loads"]:
+        print_loads(found["loads"])
+        print()
+    costs = {(row["case"], row["rate"]) for row in found["costs"]}
+    more = [row for row in found["loads"] if (row["case"], row["rate"]) not in costs]
+    print_goals(found["costs"] + more + found["latencies"], found["resting"])
     if found["simulated"]:
         print(f"\n```\n{found['simulated']['text']}```")
 

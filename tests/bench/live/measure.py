@@ -2,8 +2,10 @@
 import contextlib
 import json
 import os
+import select
 import signal
 import subprocess
+import time
 
 import host
 import machine
@@ -13,24 +15,53 @@ EVENT = "raw_syscalls:sys_enter"
 HERE = os.path.join(perfd.BUILD, "tests", "bench", "live")
 ENDING = 5  # seconds
 DISCARD = os.path.join(HERE, "discard")
+NOTHING = "nothing"  # instead of a rate: the process that is traced never runs
+SETTLING = 0.5  # seconds: a reader looks ever more seldom, up to each 128 ms
 
 
 class Flood(perfd.Line):
-    """flood.c: .pid is stopped before and after run(), which gives (calls, ns in calls, ns of CPU)."""
+    """flood.c on one CPU: .pid is stopped before begin(), and again behind end(), which gives (calls, ns in calls, ns of CPU)."""
+
+    n_stops = 1  # kill(2)s by which it stops itself, and which are traced
 
     def __init__(self, rate, seconds, cpu):
         super().__init__([os.path.join(HERE, "flood"), str(seconds), str(rate), str(cpu)])
-        self.seconds = seconds
+        self.seconds, self.cpu = seconds, cpu
         word, pid = self.hear()
         perfd.equal(word, "ready", "the first word of the flood")
         self.pid = int(pid)
 
-    def run(self):
-        before = machine.cpu_time(self.pid)
+    def begin(self):
+        self.before = machine.cpu_time(self.pid)
         self.say("go")
+
+    def end(self):
         word, calls, busy = self.hear(self.seconds + perfd.PATIENCE)
         perfd.equal(word, "done", "the last word of the flood")
-        return int(calls), int(busy), machine.cpu_time(self.pid) - before
+        return int(calls), int(busy), machine.cpu_time(self.pid) - self.before
+
+    def exit(self):
+        self.say("exit")
+        perfd.equal(self.process.wait(perfd.PATIENCE), 0, "the status of the flood")
+
+
+class Nothing(Flood):
+    """The same process, which stays stopped all the time."""
+
+    n_stops = 0
+
+    def __init__(self, seconds, cpu):
+        super().__init__(0, seconds, cpu)
+
+    def begin(self):
+        pass
+
+    def end(self):
+        select.select([], [], [], self.seconds)
+        return 0, 0, 0
+
+    def exit(self):
+        pass  # it is killed, without a call
 
 
 class Reader:
@@ -64,9 +95,11 @@ class Reader:
 
 
 class Consumer:
-    """Who traces a process: use it in a `with`, from before the flood.
+    """Who traces the processes of floods: use it in a `with`, from before they run.
 
-    .pids are its processes, quiet when all is done; finish(n_calls, seconds) gives
+    .pids are its processes, quiet when all is done, and .linger seconds pass before, in which it may leave something unread;
+    .watched are the processes whose threads are seen while the floods run, and whose readers' are, by their names: [(name,
+    pid)], where a name of None is that of each thread; finish(n_calls, n_stops) gives
 
         occurred    events that there were
         taken       events that it got from the kernel and went on with
@@ -79,7 +112,7 @@ class Consumer:
         rss         bytes without rings, where that is asked for
     """
 
-    pids, readers = (), ()
+    pids, readers, linger, watched = (), (), 0, ()
 
     def __enter__(self):
         self.stack = contextlib.ExitStack()
@@ -94,8 +127,13 @@ class Consumer:
     def start(self):
         pass
 
-    def finish(self, n_calls, seconds):
-        return {"occurred": n_calls + 1, "taken": n_calls + 1, "lost": 0, "cpu_ns": 0, "parts": {}, "wakeups": {}}
+    def look(self):
+        """{name: {cpu_ns, wakeups}} of the watched so far."""
+        return {**{name: thread for own, pid in self.watched if own is None for name, thread in machine.threads(pid).items()},
+                **{own: machine.together(machine.threads(pid)) for own, pid in self.watched if own is not None}}
+
+    def finish(self, n_calls, n_stops):
+        return {"occurred": n_calls + n_stops, "taken": n_calls + n_stops, "lost": 0, "cpu_ns": 0, "parts": {}, "wakeups": {}}
 
 
 def interrupt(process):
@@ -124,22 +162,40 @@ def text_result(spent, ns, said, n_calls):
 class Nobody(Consumer):
     """Nobody traces: what a call takes then."""
 
-    def __init__(self, pid, cpu):
+    def __init__(self, floods):
         pass
 
 
-def run(consumer, rate, seconds, cpu, fifo=None):
-    """consumer(pid, cpu) makes it; what finish() gave, and what the traced program felt of it. fifo: its real-time priority."""
-    with Flood(rate, seconds, cpu) as flood, consumer(flood.pid, cpu) as c:
-        if fifo is not None:
+def watch(c, floods):
+    """Runs them; what they said, and what each watched thread did in a second of it: {name: {cpu_ns, wakeups}}."""
+    began, before = time.monotonic(), c.look()
+    for flood in floods:
+        flood.begin()
+    said = [flood.end() for flood in floods]
+    took, after = time.monotonic() - began, c.look()
+    return said, {name: {key: n / took for key, n in thread.items()} for name, thread in machine.difference(before, after).items()}
+
+
+def run(consumer, rate, seconds, cpus, fifo=None):
+    """
+    A flood on each of these CPUs, whose events consumer(floods) takes; what its finish() gave, and what the traced programs felt
+    of it. fifo: their real-time priority.
+    """
+    with contextlib.ExitStack() as stack:
+        floods = [stack.enter_context(Nothing(seconds, cpu) if rate == NOTHING else Flood(rate, seconds, cpu)) for cpu in cpus]
+        c = stack.enter_context(consumer(floods))
+        for flood in floods if fifo is not None else ():
             os.sched_setscheduler(flood.pid, os.SCHED_FIFO, os.sched_param(fifo))
+        select.select([], [], [], SETTLING if rate == NOTHING else 0)
         before, stolen = sum(reader.spent() for reader in c.readers), host.stolen()
-        n_calls, busy, own = flood.run()
+        said, load = watch(c, floods)
         stolen = host.stolen() - stolen
+        select.select([], [], [], c.linger)
         machine.wait_quiet(c.pids)
         reader_ns = sum(reader.spent() for reader in c.readers) - before
-        found = c.finish(n_calls, seconds)
-        flood.say("exit")
-        perfd.equal(flood.process.wait(perfd.PATIENCE), 0, "the status of the flood")
-    return {**found, "reader_ns": reader_ns, "calls": n_calls, "call_ns": busy / n_calls, "call_cpu_ns": own / n_calls,
-            "calls_per_second": n_calls / seconds, "stolen_ns": stolen}
+        n_calls, busy, own = (sum(column) for column in zip(*said))
+        found = c.finish(n_calls, sum(flood.n_stops for flood in floods))
+        for flood in floods:
+            flood.exit()
+    return {**found, "load": load, "reader_ns": reader_ns, "calls": n_calls, "call_ns": busy / max(1, n_calls),
+            "call_cpu_ns": own / max(1, n_calls), "calls_per_second": n_calls / len(floods) / seconds, "stolen_ns": stolen}

@@ -15,6 +15,7 @@ import perfd
 RING = "2M"  # rings.size by default
 PIPE = 1 << 20
 N_ENDINGS = 3
+NAMES = ("record", "script")  # of its processes
 
 
 class Perf(measure.Consumer):
@@ -26,12 +27,12 @@ class Perf(measure.Consumer):
 
     reader_kind, script, output = "perf", False, "-"
 
-    def __init__(self, pid, cpu, is_ending=False):
-        self.pid, self.cpu, self.is_ending = pid, cpu, is_ending
+    def __init__(self, floods, is_ending=False):
+        self.floods, self.is_ending = floods, is_ending
 
     def start(self):
         if not self.is_ending:
-            self.ending = ending(type(self), self.cpu)
+            self.ending = ending(type(self))
         self.processes = []
         self.stack.callback(self.kill)
         theirs, self.control = self.pipe()
@@ -46,11 +47,12 @@ class Perf(measure.Consumer):
         ready, _, _ = select.select([self.acknowledged], [], [], perfd.PATIENCE)
         perfd.check(ready and os.read(self.acknowledged, 16).startswith(b"ack"), "perf record does not begin")
         self.pids = tuple(process.pid for process in self.processes)
+        self.watched = [*zip(NAMES, self.pids), *(("its reader", reader.process.pid) for reader in self.readers)]
         machine.wait_quiet(self.pids)
         self.before = [machine.threads(pid) for pid in self.pids]
 
     def traced(self):
-        return ["-m", RING, "-p", str(self.pid)]
+        return ["-m", RING, "-p", ",".join(str(flood.pid) for flood in self.floods)]
 
     def end_pipe(self):
         self.readers = (measure.Reader(self.reader_kind, self.processes[-1].stdout),)
@@ -79,17 +81,16 @@ class Perf(measure.Consumer):
             spent.append(int((usage.ru_utime + usage.ru_stime) * 1e9))
         return [ns - measure.cpu_ns(before) for ns, before in zip(spent, self.before)]
 
-    def finish(self, n_calls, seconds):
+    def finish(self, n_calls, n_stops):
         slept = [sum(t["wakeups"] for t in machine.difference(before, machine.threads(pid)).values())
                  for pid, before in zip(self.pids, self.before)]
         memory = sum(machine.rss(pid) for pid in self.pids)
         spent = [max(0, ns - end) for ns, end in zip(self.spend(), self.ending)]
         said = self.read()
         taken = said.get("lines", said.get("samples"))
-        occurred = max(taken, n_calls + 1)
-        names = ("record", "script")
+        occurred = max(taken, n_calls + n_stops)
         return {"occurred": occurred, "taken": taken, "lost": occurred - taken, "cpu_ns": sum(spent),
-                "parts": dict(zip(names, spent)), "wakeups": dict(zip(names, slept)), "rss": memory,
+                "parts": dict(zip(NAMES, spent)), "wakeups": dict(zip(NAMES, slept)), "rss": memory,
                 **said}
 
     def read(self):
@@ -105,11 +106,11 @@ class Perf(measure.Consumer):
 
 
 @functools.lru_cache(maxsize=None)
-def ending(kind, cpu):
+def ending(kind):
     """ns of CPU that each process of this kind of consumer spends at its end: the median of some."""
     ends = []
     for _ in range(N_ENDINGS):
-        with measure.Flood(1, 0.1, cpu) as flood, kind(flood.pid, cpu, is_ending=True) as perf:
+        with measure.Flood(1, 0.1, perfd.online_cpus()[-1]) as flood, kind([flood], is_ending=True) as perf:
             ends.append(perf.spend())
             perf.read()
     return [statistics.median(of_process) for of_process in zip(*ends)]
@@ -119,7 +120,7 @@ class PerfAll(Perf):
     """perf record -a, in rings of the size that perfd's have now."""
 
     def traced(self):
-        return ["--filter", f"common_pid == {self.pid}", "-m", "4M", "-a"]
+        return ["--filter", f"common_pid == {self.floods[0].pid}", "-m", "4M", "-a"]
 
 
 class PerfScript(Perf):
@@ -147,8 +148,8 @@ class PerfFile(Perf):
 class PerfTrace(measure.Consumer):
     """perf trace: text for each call, of its entry and its exit."""
 
-    def __init__(self, pid, cpu):
-        self.command = ["perf", "trace", "-m", RING, "-p", str(pid)]
+    def __init__(self, floods):
+        self.command = ["perf", "trace", "-m", RING, "-p", str(floods[0].pid)]
 
     def start(self):
         self.process = subprocess.Popen(self.command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
@@ -161,7 +162,7 @@ class PerfTrace(measure.Consumer):
         machine.wait_quiet(self.pids, looks=10)
         self.before = machine.threads(self.process.pid)
 
-    def finish(self, n_calls, seconds):
+    def finish(self, n_calls, n_stops):
         spent = machine.difference(self.before, machine.threads(self.process.pid))
         ns = measure.interrupt(self.process) - measure.cpu_ns(self.before)
         return measure.text_result(spent, ns, self.readers[0].finish(), n_calls)

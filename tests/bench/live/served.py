@@ -12,6 +12,7 @@ from subscriber import pb
 
 
 RING = 512 << 10  # bytes: what libperfd asks for
+DEFAULT_LATENCY = 100_000_000  # ns: a sample may lie so long where nobody asked for less
 
 
 def fields(**more):
@@ -89,19 +90,21 @@ class Decoder(perfd.Line):
 class Decoded(measure.Consumer):
     """perfd with one such subscriber. Its wakeups are those of both; latency: ns, 0 is the default."""
 
-    def __init__(self, pid, cpu, latency=0, columns=()):
-        self.pid, self.latency, self.columns = pid, latency, columns
+    def __init__(self, floods, latency=0, columns=()):
+        self.traced, self.latency, self.columns = [flood.pid for flood in floods], latency, columns
+        self.linger = 1.2 * max(latency, DEFAULT_LATENCY) / 1e9
 
     def start(self):
         self.daemon = self.stack.enter_context(perfd.Daemon(config="version: 1\n"))
         client = self.stack.enter_context(self.daemon.client())
-        perfd.add(client, {"event": measure.EVENT, "target": pb.Target(pids=[self.pid])})
+        perfd.add(client, {"event": measure.EVENT, "target": pb.Target(pids=self.traced)})
         self.decoder = self.stack.enter_context(Decoder(self.daemon.stream, self.latency, self.columns))
         self.readers = (self.decoder,)
+        self.watched = [(None, self.daemon.pid), ("subscriber", self.decoder.process.pid)]
         machine.wait_quiet((self.decoder.process.pid, *([] if self.latency else [self.daemon.pid])))  # which looks at its pace
         self.before, self.slept = machine.threads(self.daemon.pid), machine.threads(self.decoder.process.pid)
 
-    def finish(self, n_calls, seconds):
+    def finish(self, n_calls, n_stops):
         spent = machine.difference(self.before, machine.threads(self.daemon.pid))
         slept = machine.difference(self.slept, machine.threads(self.decoder.process.pid))
         self.decoder.say("stop")
@@ -116,9 +119,9 @@ class Served(measure.Consumer):
     """subscriptions: dicts of SubscribeRequest; events: more EventSpecs, as dicts, that are enabled beside; elsewhere: the
     CPU of the flood has no reader, and its ring is read from the others."""
 
-    def __init__(self, pid, cpu, subscriptions, events=(), kind="frames", elsewhere=False):
-        self.pid, self.subscriptions, self.events, self.kind = pid, subscriptions, events, kind
-        others = ",".join(str(other) for other in perfd.online_cpus() if other != cpu)
+    def __init__(self, floods, subscriptions, events=(), kind="frames", elsewhere=False):
+        self.pid, self.subscriptions, self.events, self.kind = floods[0].pid, subscriptions, events, kind
+        others = ",".join(str(other) for other in perfd.online_cpus() if other != floods[0].cpu)
         self.config = "version: 1\n" + (f"readers: {{ cpus: '{others}' }}\n" if elsewhere else "")
 
     def start(self):
@@ -130,12 +133,14 @@ class Served(measure.Consumer):
             self.streams.append(Stream(self.daemon.stream, subscription, self.kind))
             self.stack.callback(self.streams[-1].close)
         self.readers = [stream.reader for stream in self.streams]
+        self.watched = [(None, self.daemon.pid),
+                        *((f"subscriber-{i}", reader.process.pid) for i, reader in enumerate(self.readers))]
         if not any("latency" in subscription for subscription in self.subscriptions):  # its readers never rest
             self.pids = (self.daemon.pid,)
         machine.wait_quiet(self.pids)
         self.before, self.before_all = machine.threads(self.daemon.pid), machine.process_time(self.daemon.pid)
 
-    def finish(self, n_calls, seconds):
+    def finish(self, n_calls, n_stops):
         spent = machine.difference(self.before, machine.threads(self.daemon.pid))
         spent_all = machine.process_time(self.daemon.pid) - self.before_all
         memory = machine.rss(self.daemon.pid)

@@ -3,20 +3,29 @@ import math
 import statistics
 
 import goals
+import measure
 
 KEPT_UP = 0.95  # of its rate: less than that is worth saying
 STOLEN = 10_000_000  # ns, one tick of the clock: so much says nothing yet
+NO_LOAD = {"cpu_ns": 0, "wakeups": 0}
+
+
+def rate_order(rate):
+    """From nothing to flat out."""
+    return math.inf if rate == 0 else 0 if isinstance(rate, str) else rate
+
 
 def median(values):
     return statistics.median(values)
 
 
 def rate_text(rate):
-    return "flat out" if rate == 0 else f"{rate // 1000} k/s" if rate < 1_000_000 else f"{rate // 1_000_000} M/s"
+    return rate if isinstance(rate, str) else "flat out" if rate == 0 else f"{rate}/s" if rate < 1000 else \
+        f"{rate // 1000} k/s" if rate < 1_000_000 else f"{rate // 1_000_000} M/s"
 
 
 def at(rate):
-    return "flat out" if rate == 0 else f"at {rate_text(rate)}"
+    return f"where {rate} happens" if isinstance(rate, str) else "flat out" if rate == 0 else f"at {rate_text(rate)}"
 
 
 def judge(goal, rate, runs, beside):
@@ -31,12 +40,12 @@ def judge(goal, rate, runs, beside):
 
 def make_row(case, rate, seconds, results, reference):
     """results: {(case's name, rate): what each repetition gave}."""
-    runs, beside = results[case.name, rate], results.get((reference, rate))
+    runs, beside = results[case.name, rate], results.get((reference, rate)) if rate != measure.NOTHING else None
     judged = [judge(goal, rate, runs, results.get((goal.beside, rate))) for goal in case.goals]
     return {
         "case": case.name, "text": case.text, "rate": rate,
         "ns_per_event": median(goals.cost(r) for r in runs),
-        "ratio": median(goals.cost(a) / goals.cost(b) for a, b in zip(runs, beside)) if beside else None,
+        "ratio": median(goals.ratio(goals.cost(a), goals.cost(b)) for a, b in zip(runs, beside)) if beside else None,
         "parts_ns": {part: median(r["parts"].get(part, 0) / max(1, r["taken"]) for r in runs)
                      for part in runs[0]["parts"]},
         "reader_ns": median(r["reader_ns"] / max(1, r["taken"]) for r in runs),
@@ -50,6 +59,10 @@ def make_row(case, rate, seconds, results, reference):
         "calls_per_second": median(r["calls_per_second"] for r in runs),
         "stolen_most": max(r.get("stolen_ns", 0) for r in runs),
         "rss": median(r.get("rss", 0) for r in runs) or None,
+        "n_floods": case.n_floods,
+        "load": {name: {key: median(r["load"].get(name, NO_LOAD)[key] for r in runs) for key in NO_LOAD}
+                 for name in runs[0]["load"]},
+        "share_percent": median(100 * sum(thread["cpu_ns"] for thread in r["load"].values()) / 1e9 for r in runs),
         "goals": [goal for goal in judged if goal],
     }
 
@@ -109,6 +122,29 @@ def print_costs(rows):
         last = row["rate"]
 
 
+def sample_text(row):
+    """ns of the consumer and of who reads its output, together."""
+    return "" if row["rate"] == measure.NOTHING else f"{row['ns_per_event'] + row['reader_ns']:,.0f}"
+
+
+def wakeups_text(row):
+    """Of each thread that does wake, in a second."""
+    return ", ".join(f"{name} {thread['wakeups']:.1f}" for name, thread in row["load"].items() if thread["wakeups"] > 0) or "none"
+
+
+def print_loads(rows):
+    print(f"{'each CPU':9} {'CPUs':>4} {'case':17} {'ns/sample':>10} {'% of a CPU':>10}  wakeups a second of each thread")
+    last = None
+    for row in sorted(rows, key=lambda row: (row["n_floods"], rate_order(row["rate"]))):
+        first = rate_text(row["rate"]) if (row["rate"], row["n_floods"]) != last else ""
+        print(f"{first:9} {row['n_floods']:4} {row['case']:17} {sample_text(row):>10} {row['share_percent']:10.3f}  "
+              f"{wakeups_text(row)}")
+        last = row["rate"], row["n_floods"]
+    for row in rows:
+        for goal in row["goals"] if row["n_floods"] > 1 else ():
+            print(f"{goal_text(goal)}: {row['case']} {at(row['rate'])}")
+
+
 def print_latencies(rows):
     print(f"{'rate':9} {'case':17} {'ns/event':>8} {'sleeps/s':>8}  time stamp to read(2)")
     for row in rows:
@@ -130,7 +166,7 @@ def print_machine(found):
 
 def print_all(found):
     print_machine(found)
-    for print_rows, rows in ((print_costs, found["costs"]), (print_latencies, found["latencies"]),
+    for print_rows, rows in ((print_costs, found["costs"]), (print_loads, found["loads"]), (print_latencies, found["latencies"]),
                              (print_resting, found["resting"])):
         if rows:
             print_rows(rows)

@@ -34,7 +34,7 @@ class Tracer(measure.Consumer):
         return {f"{i} {name}": thread for i, pid in enumerate(self.pids)
                 for name, thread in machine.threads(pid).items()}
 
-    def finish(self, n_calls, seconds):
+    def finish(self, n_calls, n_stops):
         spent = machine.difference(self.before, self.look())
         ns = measure.interrupt(self.process) - measure.cpu_ns(self.before)
         return measure.text_result(spent, ns, self.readers[0].finish(), n_calls)
@@ -50,8 +50,8 @@ class Tracer(measure.Consumer):
 class BpfTrace(Tracer):
     """A line of text for each call."""
 
-    def __init__(self, pid, cpu):
-        self.pid = pid
+    def __init__(self, floods):
+        self.pid = floods[0].pid
 
     def command(self):
         return ["bpftrace", "-e", PROGRAM % self.pid]
@@ -64,8 +64,8 @@ class BpfTrace(Tracer):
 class TraceCmd(Tracer):
     """kind: record, to a file; stream, as text. What is lost the kernel says."""
 
-    def __init__(self, pid, cpu, kind):
-        self.pid, self.kind = pid, kind
+    def __init__(self, floods, kind):
+        self.pid, self.kind = floods[0].pid, kind
 
     def start(self):
         self.name = f"perfd-live-{os.getpid()}"
@@ -101,10 +101,10 @@ class TraceCmd(Tracer):
             lost += int(counts["overrun"]) + int(counts["dropped events"])
         return lost
 
-    def finish(self, n_calls, seconds):
+    def finish(self, n_calls, n_stops):
         lost = min(self.overrun(), n_calls)
         ns = measure.cpu_ns(machine.difference(self.before, self.look()))
-        found = super().finish(n_calls, seconds)
+        found = super().finish(n_calls, n_stops)
         if self.kind == "record":  # at its end it packs what it has recorded, which is not what is asked for here
             found.update(cpu_ns=ns, parts={"all": ns})
         return {**found, "lost": lost, "taken": n_calls - lost}
