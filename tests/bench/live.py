@@ -19,6 +19,7 @@ that it is compared with. live/cases.py lists them and what they are to reach:
     the others           perfd, with subscribers that read and discard (live/discard.c), a daemon of its own for each; they
                          have their streams in shared memory, as libperfd does, those of ...-socket by their sockets
     resting              wakeups and memory without a flood
+    sizes                bytes of a sample in the ring, and what it takes of the traced program, beside perf record's
     simulated            bench-pipeline: the same code on rings in memory, with up to 128 CPUs, in a table of its own
 
 ns/event is the CPU of all threads of the consumer for each event that it took from the kernel; what it costs to read
@@ -45,6 +46,7 @@ import markdown
 import perfd
 import resting
 import simulated
+import sizes
 import table
 
 REPETITIONS = 5
@@ -79,7 +81,7 @@ def rate_of(word):
 def choose(a):
     """The (case, rate) pairs of a run, by rate; says what cannot be measured."""
     everything = cases.COSTS + cases.LATENCIES
-    names = [case.name for case in everything] + [resting.NAME, simulated.NAME]
+    names = [case.name for case in everything] + [resting.NAME, sizes.NAME, simulated.NAME]
     if not any(is_wanted(name, a.only) for name in names):
         sys.exit(f"no such case; there are: {', '.join(names)}")
     wanted = {case.name for case in everything
@@ -159,6 +161,8 @@ def run(a):
                 found[kind].append(row)
     if is_wanted(resting.NAME, a.only):
         found[resting.NAME] = resting.idle(QUICK_IDLE_SECONDS if a.quick else IDLE_SECONDS) + resting.memory()
+    if is_wanted(sizes.NAME, a.only) and (a.only or not a.quick):
+        found[resting.NAME] += sizes.run()
     if is_wanted(simulated.NAME, a.only):
         found[simulated.NAME] = simulated.run(a.quick)
     return found

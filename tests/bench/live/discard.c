@@ -4,7 +4,8 @@
  *
  *     discard bytes      whatever it is: {"bytes":N}
  *     discard lines      text: {"bytes":N,"lines":N}
- *     discard perf       what `perf record` writes to a pipe or a file: {"bytes":N,"samples":N,"lost":N}
+ *     discard perf       what `perf record` writes to a pipe or a file: {"bytes":N,"samples":N,"sample_bytes":N,
+ *                        "lost":N}
  *     discard frames     perfd's stream: {"bytes":N,"frames":N,"last":"HEX"}, the last frame being the one that ends it
  *     discard latency    the same, and how old each item was when it was read, by CLOCK_MONOTONIC:
  *                        {"items":N,"p50_ns":N,"p99_ns":N,"max_ns":N,"begin_max_ns":N}
@@ -224,7 +225,7 @@ static uint64_t input_taken(void) {
 }
 
 static bool discard_perf(void) {
-        uint64_t samples = 0, lost = 0, end;
+        uint64_t samples = 0, sample_bytes = 0, lost = 0, end;
         struct perf_event_header header;
         size_t n = 0;
 
@@ -236,7 +237,10 @@ static bool discard_perf(void) {
 
                 if (header.size < sizeof(header) || input_take((uint8_t *)body, length) != length)
                         return false;
-                samples += header.type == PERF_RECORD_SAMPLE;
+                if (header.type == PERF_RECORD_SAMPLE) {
+                        samples++;
+                        sample_bytes += header.size;
+                }
                 if (header.type == PERF_RECORD_LOST)
                         lost += body[1];
                 if (header.type == PERF_RECORD_HEADER_TRACING_DATA) { /* the formats follow, in whole u64 */
@@ -246,8 +250,8 @@ static bool discard_perf(void) {
                                 return false;
                 }
         }
-        printf("{\"bytes\":%llu,\"samples\":%llu,\"lost\":%llu}\n", (unsigned long long)input_taken(),
-               (unsigned long long)samples, (unsigned long long)lost);
+        printf("{\"bytes\":%llu,\"samples\":%llu,\"sample_bytes\":%llu,\"lost\":%llu}\n", (unsigned long long)input_taken(),
+               (unsigned long long)samples, (unsigned long long)sample_bytes, (unsigned long long)lost);
         return end != UINT64_MAX || n == 0;
 }
 

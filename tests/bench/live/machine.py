@@ -77,14 +77,19 @@ def count_perf_events(pid):
     return n
 
 
-def is_running(pid):
-    """Whether a thread of it runs, or would if it had a CPU."""
+def states(pid):
+    """Of its threads, as proc(5) has them: {"S", "T"}."""
+    found = set()
     for tid in os.listdir(f"/proc/{pid}/task"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError), \
                 open(f"/proc/{pid}/task/{tid}/stat", encoding="utf-8") as f:
-            if f.read().rpartition(")")[2].split()[0] == "R":
-                return True
-    return False
+            found.add(f.read().rpartition(")")[2].split()[0])
+    return found
+
+
+def is_running(pid):
+    """Whether a thread of it runs, or would if it had a CPU."""
+    return "R" in states(pid)
 
 
 def wait_quiet(pids, looks=2):
