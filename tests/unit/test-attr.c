@@ -20,6 +20,7 @@ typedef struct AttrSource {
 
 /* which of several software events a sample is of */
 #define OWN_ID PERF_SAMPLE_READ
+#define OWN_ID_FORMAT (PERF_FORMAT_LOST | PERF_FORMAT_ID) /* each sample has what is read, so no times */
 
 static const AttrBase base = { .clock = CLOCK_MONOTONIC, .has_lost = true, .inherits_reads = true, .watermark = 65536 };
 
@@ -128,7 +129,7 @@ static void test_events(void **state) {
                 want.type = c->source.type;
                 want.config = c->source.config;
                 want.size = PERF_ATTR_SIZE_VER3; /* up to clockid: every kernel that perfd runs on has it */
-                want.read_format = READ_FORMAT | (want.sample_type & OWN_ID ? PERF_FORMAT_ID : 0);
+                want.read_format = want.sample_type & OWN_ID ? OWN_ID_FORMAT : READ_FORMAT;
                 want.disabled = want.sample_id_all = want.use_clockid = want.watermark = 1;
                 want.clockid = CLOCK_MONOTONIC;
                 want.wakeup_watermark = 65536;
@@ -195,23 +196,29 @@ static void test_base(void **state) {
         assert_int_equal(attr.wakeup_watermark, 4096);
 }
 
-/* Where inherited samples cannot read, they have no id of their own; and who asks for what was read, gets it. */
+/*
+ * Where inherited samples cannot read, they have no id of their own; and who asks for what was read, gets it. Times are read
+ * where somebody needs them.
+ */
 static void test_own_id(void **state) {
         const AttrBase old = { .clock = CLOCK_MONOTONIC, .has_lost = true };
-        char *read[] = { (char *)"sample-type=read" };
+        char *read[] = { (char *)"sample-type=read" }, *on_exec[] = { (char *)"enable-on-exec=true" };
         uint32_t pid = 1;
         const struct {
                 const AttrBase *base;
                 EventSpec spec;
-                bool reads, hides, inherits;
+                bool reads, hides, inherits, has_times;
         } tries[] = {
-                { &base, { .pids = &pid, .n_pids = 1 }, true, true, true },
-                { &old, { .pids = &pid, .n_pids = 1 }, false, false, true },
-                { &old, { .tids = &pid, .n_tids = 1 }, false, false, true },
-                { &old, { .pids = &pid, .n_pids = 1, .no_inherit = true }, true, true, false },
-                { &old, { .period = 1 }, true, true, true },
-                { &base, { .attr = { read, 1 } }, true, false, false },
+                { &base, { .pids = &pid, .n_pids = 1 }, true, true, true, false },
+                { &old, { .pids = &pid, .n_pids = 1 }, false, false, true, true },
+                { &old, { .tids = &pid, .n_tids = 1 }, false, false, true, true },
+                { &old, { .pids = &pid, .n_pids = 1, .no_inherit = true }, true, true, false, false },
+                { &old, { .period = 1 }, true, true, true, false },
+                { &base, { .attr = { read, 1 } }, true, false, false, true },
+                { &base, { .pids = &pid, .n_pids = 1, .attr = { on_exec, 1 } }, true, true, true, true },
+                { &base, { .period = 1, .interval = NSEC_PER_SEC }, true, true, true, true },
         };
+        const uint64_t times = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
         AttrSource faults = { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS };
 
         for (size_t i = 0; i < ARRAY_SIZE(tries); i++) {
@@ -222,6 +229,7 @@ static void test_own_id(void **state) {
                 assert_int_equal(plan_of(tries[i].base, event, faults, false, attrs, &plan, NULL), 0);
                 assert_int_equal((attrs[0].sample_type & PERF_SAMPLE_READ) != 0, tries[i].reads);
                 assert_int_equal((attrs[0].read_format & PERF_FORMAT_ID) != 0, tries[i].reads);
+                assert_int_equal(attrs[0].read_format & times, tries[i].has_times ? times : 0);
                 assert_int_equal(plan.hides_read, tries[i].hides);
                 assert_int_equal(attr_for(&plan, 0, true, event->spec.no_inherit).inherit, tries[i].inherits);
         }

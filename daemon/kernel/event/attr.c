@@ -12,7 +12,13 @@
  * (do_perf_sw_event()), and since Linux 6.3 that includes the stream id: all of them are written with that of the first.
  * What PERF_SAMPLE_READ says is not prepared but read as it is written, so their samples ask for it, and their own id is
  * the one in there. Their callchain stays that of the first. Up to Linux 6.12 inherited events cannot have it; those of
- * one task there are told apart only if they are of different kinds.
+ * one task there are told apart only if they are of different kinds. The times of what was read are not asked for beside the id,
+ * unless somebody needs them: they are 16 bytes of each sample, and a look at the clock (calc_timer_values()). Software events
+ * are never multiplexed, so they say nothing either, but of what an exec enables, whether it has.
+ *
+ * What every sample has beside what was asked for, and why: IDENTIFIER, because all events of a CPU share its ring; TID, for the
+ * process, its uid and cgroup; TIME, for the order across CPUs, and for the place of records between counts. The CPU is that
+ * of the ring. LOST in read_format is the ledger's; it is read(2), and is in samples only where these read.
  */
 #include "daemon/kernel/event/attr.h"
 
@@ -184,6 +190,8 @@ static void plan_own_id(const AttrBase *base, const EventSpec *s, AttrPlan *plan
                         return;
                 plan->hides_read = true;
                 attr->sample_type |= PERF_SAMPLE_READ;
+                if (!s->interval && !attr->enable_on_exec)
+                        attr->read_format &= ~(uint64_t)(PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING);
         }
         attr->read_format |= PERF_FORMAT_ID;
 }
