@@ -2,6 +2,7 @@
 #include "client/perfctl/host-output.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "client/perfctl/daemon-clock.h"
 #include "client/perfctl/host-item.h"
 #include "client/perfctl/json.h"
+#include "client/perfctl/quantity.h"
 #include "client/perfctl/text.h"
 
 static void lines_add(Lines *l, const char *bytes, size_t n) {
@@ -62,6 +64,91 @@ static bool is_heading_again(Hosts *s, const Host *h) {
         return again;
 }
 
+static void show_error(const Host *h, const char *line, size_t n) {
+        if (n > 1)
+                fprintf(stderr, "%s: ", h->name);
+        (void)fwrite(line, 1, n, stderr);
+}
+
+void host_show_held(Hosts *s, Host *h) {
+        Lines held = h->held;
+
+        output_flush(&s->p->out);
+        if (held.n != h->told.n || (held.n > 0 && memcmp(held.bytes, h->told.bytes, held.n) != 0))
+                for (size_t at = 0, n; at < held.n; at += n) {
+                        n = (size_t)((const char *)memchr(held.bytes + at, '\n', held.n - at) + 1 - (held.bytes + at));
+                        show_error(h, held.bytes + at, n);
+                }
+        h->held = h->told;
+        h->held.n = 0;
+        h->told = held;
+}
+
+int host_tell(Hosts *s, const Host *h, int code, const char *format, ...) {
+        char *text;
+        va_list ap;
+
+        va_start(ap, format);
+        must_have(vasprintf(&text, format, ap) < 0 ? NULL : text);
+        va_end(ap);
+        output_flush(&s->p->out);
+        fprintf(stderr, "%s: ", h->name);
+        (void)perfctl_fail(s->p, code, "%s", text);
+        free(text);
+        return code;
+}
+
+/* It may have been away. Who waits for it does so from here on. */
+static void begin_stream(Hosts *s, Host *h) {
+        uint64_t now = clock_read(CLOCK_MONOTONIC);
+        char away[QUANTITY_SIZE];
+
+        h->began = now;
+        if (!h->has_streamed)
+                h->first_began = now;
+        h->has_streamed = h->is_streaming = true;
+        h->sum.has_end = false;
+        s->queues[h - s->list].has_ended = false;
+        if (!h->is_away)
+                return;
+        host_show_held(s, h);
+        h->told.n = 0;
+        h->is_away = false;
+        h->again = 0;
+        h->sum.away += now - h->lost;
+        (void)host_tell(s, h, PERFCTL_OK, "connected again after %s; what happened there meanwhile is missing",
+                        quantity_show_time(now - h->lost, away));
+}
+
+static bool is_word(const char *line, const char *word, const char **ret_rest) {
+        size_t n = strlen(word);
+
+        *ret_rest = line + n + 1;
+        return strncmp(line, word, n) == 0 && line[n] == ' ';
+}
+
+/* Of the process itself: host-item.h. */
+static void take_note(Hosts *s, Host *h, const char *line, size_t n) {
+        char *text = must_have(strndup(line, n - 1));
+        const char *rest;
+
+        if (is_word(text, NOTE_START, &rest))
+                begin_stream(s, h);
+        else if (is_word(text, NOTE_WALL, &rest)) {
+                uint64_t wall = strtoull(rest, NULL, 10);
+
+                h->wall_last = wall > h->wall_last ? wall : h->wall_last;
+        } else if (is_word(text, NOTE_END, &rest))
+                host_sum_take_end(&h->sum, rest);
+        else if (is_word(text, NOTE_SUM, &rest) && h->is_streaming)
+                host_sum_take_sum(&h->sum, rest);
+        else if (is_word(text, NOTE_PASSING, &rest)) {
+                free(h->passing);
+                h->passing = must_have(strdup(rest));
+        }
+        free(text);
+}
+
 /* A line of a host's stdout, with its end. */
 static void take_output(Hosts *s, Host *h, const char *line, size_t n) {
         HostQueue *queue = &s->queues[h - s->list];
@@ -75,9 +162,11 @@ static void take_output(Hosts *s, Host *h, const char *line, size_t n) {
         } else if (*line == ITEM_END) {
                 if (h->is_in_item)
                         host_queue_add(queue, h->wall, h->error, now, h->item.bytes, h->item.n);
-                h->n_items += h->is_in_item;
+                h->wall_last = h->is_in_item && h->wall > h->wall_last ? h->wall : h->wall_last;
                 h->is_in_item = false;
-        } else if (h->is_in_item)
+        } else if (*line == ITEM_NOTE)
+                take_note(s, h, line + 1, n - 1);
+        else if (h->is_in_item)
                 lines_add(&h->item, line, n);
         else if (!is_heading_again(s, h))
                 host_queue_add(queue, 0, 0, now, line, n);
@@ -88,10 +177,12 @@ static void take_line(Hosts *s, Host *h, int which, const char *line, size_t n) 
                 take_output(s, h, line, n);
                 return;
         }
+        if (h->is_away) {
+                lines_add(&h->held, line, n);
+                return;
+        }
         output_flush(&s->p->out);
-        if (n > 1)
-                fprintf(stderr, "%s: ", h->name);
-        (void)fwrite(line, 1, n, stderr);
+        show_error(h, line, n);
 }
 
 void host_take_bytes(Hosts *s, Host *h, int which, const char *bytes, size_t n) {
@@ -130,4 +221,15 @@ uint64_t hosts_give(Hosts *s) {
         for (; (e = host_merge_next(s->queues, s->n, s->hold, now, &i, &is_certain, &wait)); free(e))
                 put_entry(s, &s->list[i], e, is_certain);
         return wait;
+}
+
+void host_deinit(Host *h) {
+        for (int which = 0; which < PIPES; which++)
+                free(h->lines[which].bytes);
+        free(h->item.bytes);
+        free(h->held.bytes);
+        free(h->told.bytes);
+        free(h->passing);
+        free(h->gap.why);
+        host_sum_deinit(&h->sum);
 }

@@ -1,8 +1,10 @@
-/* The parent of what runs for each host: it starts them, reads what they print, and ends with the worst of their statuses. */
+/*
+ * The parent of what runs for each host: it starts them, reads what they print, starts one again whose stream was lost, and ends with
+ * the worst of their statuses.
+ */
 #include "client/perfctl/hosts.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,113 +13,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "client/perfctl/host-output.h"
+#include "client/perfctl/host-process.h"
+#include "client/perfctl/host-reconnect.h"
 #include "client/perfctl/quantity.h"
 #include "client/perfctl/signals.h"
 #include "client/perfctl/terminal.h"
-
-#define MARGIN 2 /* columns between a host's name and its line: a blank and a mark */
-#define LINE_MIN 40
-#define READ_SIZE ((size_t)64 << 10)
-
-/* The last line may have no end: of what was killed. */
-static void close_pipe(Hosts *s, Host *h, int which) {
-        if (h->fds[which] < 0)
-                return;
-        (void)close(h->fds[which]);
-        h->fds[which] = -1;
-        if (h->lines[which].n > 0)
-                host_take_bytes(s, h, which, "\n", 1);
-}
-
-/* False: there is nothing more now. */
-static bool read_pipe(Hosts *s, Host *h, int which) {
-        char bytes[READ_SIZE];
-        ssize_t n = h->fds[which] < 0 ? 0 : read(h->fds[which], bytes, sizeof(bytes));
-
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
-                return false;
-        if (n <= 0) {
-                close_pipe(s, h, which);
-                return false;
-        }
-        host_take_bytes(s, h, which, bytes, (size_t)n);
-        return true;
-}
-
-/* Whoever it has left behind, such as a master of ssh's connections, may hold its pipes for longer. */
-static void end_host(Hosts *s, Host *h, int status) {
-        for (int which = 0; which < PIPES; which++) {
-                while (read_pipe(s, h, which))
-                        ;
-                close_pipe(s, h, which);
-        }
-        h->pid = 0;
-        h->status = WIFEXITED(status) ? WEXITSTATUS(status) : PERFCTL_FAILED;
-        if (WIFSIGNALED(status))
-                fprintf(stderr, "%s: ended by signal %d\n", h->name, WTERMSIG(status));
-        s->queues[h - s->list].has_ended = true;
-}
 
 static void reap(Hosts *s) {
         for (size_t i = 0; i < s->n; i++) {
                 int status;
 
                 if (s->list[i].pid > 0 && waitpid(s->list[i].pid, &status, WNOHANG) == s->list[i].pid)
-                        end_host(s, &s->list[i], status);
+                        host_end(s, &s->list[i], status);
         }
-}
-
-static _Noreturn void run_child(const Hosts *s, Host *h, int (*run)(Perfctl *p), const int *out, const int *err) {
-        int null = open("/dev/null", O_RDONLY);
-        Perfctl *p = s->p;
-
-        if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(out[1], STDOUT_FILENO) < 0 || dup2(err[1], STDERR_FILENO) < 0)
-                _exit(PERFCTL_FAILED);
-        (void)signal(SIGINT, SIG_DFL);
-        (void)signal(SIGTERM, SIG_DFL);
-        (void)signal(SIGCHLD, SIG_DFL);
-        (void)close(null); /* the others close at an exec(3), as of ssh, or with this process */
-        for (size_t i = 0; i < s->n; i++)
-                for (int which = 0; which < PIPES; which++)
-                        if (s->list[i].fds[which] >= 0)
-                                (void)close(s->list[i].fds[which]);
-        if (p->human)
-                terminal_set_width(s->line > s->width + MARGIN + LINE_MIN ? s->line - s->width - MARGIN : LINE_MIN);
-        p->host = h->name;
-        p->is_of_several = true;
-        perfctl_choose_host(p);
-        exit(s->end(p, run(p)));
-}
-
-static int start(Hosts *s, Host *h, int (*run)(Perfctl *p)) {
-        int out[2], err[2];
-
-        output_flush(&s->p->out);
-        fflush(stderr);
-        if (pipe2(out, O_CLOEXEC) < 0)
-                return perfctl_fail(s->p, PERFCTL_FAILED, "pipe: %s", strerror(errno));
-        if (pipe2(err, O_CLOEXEC) < 0) {
-                int saved = errno;
-
-                (void)close(out[0]);
-                (void)close(out[1]);
-                return perfctl_fail(s->p, PERFCTL_FAILED, "pipe: %s", strerror(saved));
-        }
-        h->fds[PIPE_OUT] = out[0];
-        h->fds[PIPE_ERR] = err[0];
-        h->pid = fork();
-        if (h->pid == 0)
-                run_child(s, h, run, out, err);
-        (void)close(out[1]);
-        (void)close(err[1]);
-        if (h->pid < 0) {
-                h->pid = 0;
-                return perfctl_fail(s->p, PERFCTL_FAILED, "fork: %s", strerror(errno));
-        }
-        (void)fcntl(out[0], F_SETFL, O_NONBLOCK);
-        (void)fcntl(err[0], F_SETFL, O_NONBLOCK);
-        return 0;
 }
 
 /* Once: a second signal ends them in the middle of everything. */
@@ -128,11 +36,13 @@ static void tell_to_end(Hosts *s) {
         for (size_t i = 0; i < s->n; i++)
                 if (s->list[i].pid > 0)
                         (void)kill(s->list[i].pid, SIGTERM);
+                else if (s->list[i].again > 0)
+                        host_give_up(s, &s->list[i]);
 }
 
 static bool is_running(const Hosts *s) {
         for (size_t i = 0; i < s->n; i++)
-                if (s->list[i].pid > 0 || s->queues[i].first)
+                if (s->list[i].pid > 0 || s->list[i].again > 0 || s->queues[i].first)
                         return true;
         return false;
 }
@@ -164,7 +74,7 @@ static int loop(Hosts *s) {
                 output_flush(&s->p->out);
                 if (s->p->out.error) /* nobody reads it: each of them ends as it does when nobody reads what it prints */
                         tell_to_end(s);
-                r = is_running(s) ? wait_for(s, fds, wait) : 0;
+                r = is_running(s) ? wait_for(s, fds, hosts_until_retry(s, wait)) : 0;
                 signals = signals_take();
                 s->is_told |= signals.is_for_all;
                 if (signals.end)
@@ -172,8 +82,9 @@ static int loop(Hosts *s) {
                 for (size_t i = 0; i < s->n && r == 0; i++)
                         for (int which = 0; which < PIPES; which++)
                                 if (fds[1 + PIPES * i + (size_t)which].revents)
-                                        (void)read_pipe(s, &s->list[i], which);
+                                        (void)host_read(s, &s->list[i], which);
                 reap(s);
+                r = r == 0 && !s->is_told ? hosts_retry(s) : r;
         }
         free(fds);
         return r;
@@ -190,28 +101,54 @@ static int worst(const Hosts *s) {
         return PERFCTL_OK;
 }
 
+/* Of what is read until it ends, a row for each host. */
+static void print_ledger(Hosts *s) {
+        const char **names = must_have(calloc(s->n, sizeof(*names)));
+        const HostSum **sums = must_have(calloc(s->n, sizeof(*sums)));
+        int *statuses = must_have(calloc(s->n, sizeof(*statuses)));
+
+        for (size_t i = 0; i < s->n; i++) {
+                names[i] = s->list[i].name;
+                sums[i] = &s->list[i].sum;
+                statuses[i] = s->list[i].status;
+        }
+        host_ledger_print(s->p, names, sums, statuses, s->n);
+        free(names);
+        free(sums);
+        free(statuses);
+}
+
+static bool has_streamed(const Hosts *s) {
+        for (size_t i = 0; i < s->n; i++)
+                if (s->list[i].has_streamed)
+                        return true;
+        return false;
+}
+
 static int run_all(Hosts *s, int (*run)(Perfctl *p)) {
         int r = 0;
 
         s->is_told = false;
+        s->run = run;
         for (size_t i = 0; i < s->n; i++) {
                 s->list[i] = (Host){ .name = s->p->hosts.items[i], .fds = { -1, -1 } };
                 host_queue_init(&s->queues[i]);
         }
         for (size_t i = 0; i < s->n && r == 0; i++)
-                r = start(s, &s->list[i], run);
+                r = host_start(s, &s->list[i]);
         if (r == 0)
                 r = loop(s);
         tell_to_end(s); /* those of a start that failed */
+        if (r == 0 && s->form == HOSTS_MERGED && s->p->out.error == 0 && has_streamed(s))
+                print_ledger(s);
+        r = r == 0 ? worst(s) : r;
         for (size_t i = 0; i < s->n; i++) {
-                for (int which = 0; which < PIPES; which++) {
-                        close_pipe(s, &s->list[i], which);
-                        free(s->list[i].lines[which].bytes);
-                }
-                free(s->list[i].item.bytes);
+                for (int which = 0; which < PIPES; which++)
+                        host_close(s, &s->list[i], which);
+                host_deinit(&s->list[i]);
                 host_queue_deinit(&s->queues[i]);
         }
-        return r == 0 ? worst(s) : r;
+        return r;
 }
 
 /* Of what changes more than an event: on all hosts or on none. */
@@ -241,6 +178,8 @@ static int check(const Hosts *s) {
         for (size_t i = 0; i < p->n_arguments; i++)
                 if (strcmp(p->arguments[i], "-") == 0)
                         return perfctl_fail(p, PERFCTL_USAGE, "the standard input cannot be read for several hosts: name a file");
+        if (p->command)
+                return perfctl_fail(p, PERFCTL_USAGE, "the command behind -- would run on this machine, once for each host: name one host");
         if (option_of(p, "live"))
                 return perfctl_fail(p, PERFCTL_USAGE, "--live is for one host, whose table it redraws: use --interval TIME");
         if (option_of(p, "output"))
@@ -248,14 +187,43 @@ static int check(const Hosts *s) {
         return 0;
 }
 
+static int parse_time(const Hosts *s, const char *option, const char *also, uint64_t *ret) {
+        const char *text = option_of(s->p, option);
+
+        if (text && !quantity_parse_time(text, ret))
+                return perfctl_fail(s->p, PERFCTL_USAGE, "--%s: '%s' is not a time such as 500ms, 10s, 2m%s", option, text, also);
+        return 0;
+}
+
+/* --for and --count are looked at by each process: what is wrong with them is said there. */
+static int parse_options(Hosts *s) {
+        const char *reconnect = option_of(s->p, "reconnect"), *duration = option_of(s->p, "for"), *count = option_of(s->p, "count");
+        int r = parse_time(s, "hold", "", &s->hold);
+
+        s->reconnects = s->form == HOSTS_MERGED && !(reconnect && strcmp(reconnect, "never") == 0);
+        s->reconnect = UINT64_MAX;
+        if (r == 0 && s->reconnects)
+                r = parse_time(s, "reconnect", ", nor the word never", &s->reconnect);
+        s->may_lose = option_of(s->p, "allow-loss");
+        if (duration && !quantity_parse_time(duration, &s->duration))
+                s->duration = 0;
+        if (count && !quantity_parse_number(count, &s->count))
+                s->count = 0;
+        return r;
+}
+
+bool hosts_are_meant(const Perfctl *p) {
+        return p->verb && !p->help && (p->hosts.n > 1 || (p->hosts.n == 1 && option_of(p, "reconnect")));
+}
+
 int hosts_run(Perfctl *p, int (*end)(Perfctl *p, int code)) {
         Hosts s = { .p = p, .n = p->hosts.n, .form = p->verb->hosts, .hold = HOST_HOLD, .end = end };
         int r = check(&s);
 
+        if (r == 0)
+                r = parse_options(&s);
         if (r != 0)
                 return r;
-        if (option_of(p, "hold") && !quantity_parse_time(option_of(p, "hold"), &s.hold))
-                return perfctl_fail(p, PERFCTL_USAGE, "--hold: '%s' is not a time such as 500ms, 10s, 2m", option_of(p, "hold"));
         s.list = must_have(calloc(s.n, sizeof(*s.list)));
         s.queues = must_have(calloc(s.n, sizeof(*s.queues)));
         s.width = strlen("HOST");

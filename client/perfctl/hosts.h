@@ -6,5 +6,7 @@
 
 #include "client/perfctl/perfctl.h"
 
+/* More than one, or one that is to be connected again. */
+bool hosts_are_meant(const Perfctl *p);
 /* Runs the verb on all of them, in a process for each, which ends with what `end` gives of the verb's status. The worst of these. */
 int hosts_run(Perfctl *p, int (*end)(Perfctl *p, int code));

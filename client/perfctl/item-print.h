@@ -7,6 +7,7 @@
 #include "client/perfctl/kallsyms.h"
 #include "client/perfctl/line-wrap.h"
 #include "client/perfctl/output.h"
+#include "client/perfctl/perfctl.h"
 #include "client/perfctl/time-text.h"
 #include "client/perfd.h"
 
@@ -37,6 +38,9 @@ void item_print_json(Output *o, ItemPlans *plans, const perfd_item *item, uint64
 void item_print_text(ItemText *t, const perfd_item *item);
 void gap_print_json(Output *o, const perfd_gap *gap);
 void gap_print_text(ItemText *t, const perfd_gap *gap);
+/* time: of the stream's clock, when it ends, 0: that is not known. */
+void host_gap_print_json(Output *o, const HostGap *gap);
+void host_gap_print_text(ItemText *t, uint64_t time, const HostGap *gap);
 
 /* Of a JSON object: a value by its kind; and what a number of it is called, null if nothing. */
 void value_put_json(Json *j, const perfd_value *v);

@@ -10,6 +10,7 @@
 #include "client/perfctl/item-parts.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/plain.h"
+#include "client/perfctl/quantity.h"
 #include "client/perfctl/text.h"
 
 #define WHO_WIDTH ((size_t)24)
@@ -280,6 +281,23 @@ void gap_print_text(ItemText *t, const perfd_gap *gap) {
                 text_put_string(o, *gap->events[i].name ? gap->events[i].name : "side records");
                 output_print(o, " %" PRIu64, gap->events[i].items);
         }
+        colour_end(t);
+        output_put_char(o, '\n');
+}
+
+void host_gap_print_text(ItemText *t, uint64_t time, const HostGap *gap) {
+        TimeText wall = { .form = TIME_WALL };
+        char lasted[QUANTITY_SIZE];
+        Output *o = t->out;
+
+        item_text_put_heading(t);
+        time_text_put(&t->time, o, time, t->is_padded);
+        column_end(t, 0, 0);
+        colour_begin(t, COLOUR_MISSING);
+        output_put_string(o, "--- nothing came since ");
+        time_text_put(&wall, o, gap->from, false);
+        output_print(o, ", %s: ", quantity_show_time(gap->to > gap->from ? gap->to - gap->from : 0, lasted));
+        text_put_string(o, gap->why);
         colour_end(t);
         output_put_char(o, '\n');
 }

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "client/perfctl/memory.h"
 #include "client/perfctl/output.h"
@@ -35,6 +36,13 @@ typedef struct EventOption {
         size_t n_before; /* events that stand before it */
 } EventOption;
 
+/* Of several hosts: the stream of one of them was lost, and nothing came until it was there again. */
+typedef struct HostGap {
+        uint64_t from; /* ns since 1970: when the last thing that came had occurred */
+        uint64_t to;   /* 0: it ends where the stream begins */
+        char *why;     /* malloc; NULL: there is no gap */
+} HostGap;
+
 struct Perfctl {
         const Verb *const *verbs; /* all that there are; ended by NULL */
         const Verb *verb;
@@ -42,6 +50,7 @@ struct Perfctl {
         const char *host;   /* another machine: --host or $PERFD_HOST; NULL: this one */
         HostNames hosts;    /* all of them, where there are several */
         bool is_of_several; /* this process is one of those that hosts_run() has started */
+        HostGap gap;        /* before its stream; with `to` it has none, and prints the gap alone */
         const char *tls;    /* a directory of certificates: --tls, or NULL */
         bool json;
         bool headings;      /* of tables, also where there is no terminal: --headings or $PERFCTL_HEADINGS */
@@ -63,6 +72,8 @@ struct Perfctl {
 
 /* The value of an option of this verb, NULL if it was not given. */
 const char *perfctl_get(const Perfctl *p, const char *option);
+/* Another one, or none, which lives as long as `p`. */
+void perfctl_set(Perfctl *p, const char *option, const char *value);
 /* All values of one that may be given several times; as long as `p` lives. */
 const OptionValues *perfctl_get_values(const Perfctl *p, const char *option);
 const char *const *perfctl_get_all(const Perfctl *p, const char *option, size_t *ret_n);

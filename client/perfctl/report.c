@@ -75,6 +75,10 @@ const char *perfctl_get(const Perfctl *p, const char *option) {
         return p->options[option_index(p, option)];
 }
 
+void perfctl_set(Perfctl *p, const char *option, const char *value) {
+        p->options[option_index(p, option)] = value;
+}
+
 const OptionValues *perfctl_get_values(const Perfctl *p, const char *option) {
         return &p->repeated[option_index(p, option)];
 }

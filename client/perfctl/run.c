@@ -32,7 +32,7 @@ static int run(Perfctl *p) {
         if (p->verb && p->help)
                 return help_print_verb(p, p->verb);
         if (p->verb)
-                return p->hosts.n > 1 ? hosts_run(p, end) : p->verb->run(p);
+                return hosts_are_meant(p) ? hosts_run(p, end) : p->verb->run(p);
         help_print_all(p, p->help ? NULL : stderr);
         return p->help ? PERFCTL_OK : PERFCTL_USAGE;
 }
@@ -65,7 +65,7 @@ int perfctl_run(int argc, char **argv) {
                 p.host = getenv("PERFD_HOST");
         if (p.host && !*p.host)
                 p.host = NULL;
-        if (p.hosts.n < 2)
+        if (!hosts_are_meant(&p))
                 perfctl_choose_host(&p);
         if (r == 0)
                 r = run(&p);

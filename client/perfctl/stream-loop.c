@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "client/perfctl/daemon-clock.h"
+#include "client/perfctl/host-item.h"
 #include "client/perfctl/ledger-rows.h"
 #include "client/perfctl/signals.h"
 #include "client/perfctl/terminal.h"
@@ -246,6 +247,19 @@ static int run(StreamLoop *l) {
         }
 }
 
+#define GONE_MS 2000
+
+/*
+ * None of its events is left, and the connection that keeps them has ended or does so: then they were not removed by anybody. Nothing
+ * else ever comes on it.
+ */
+static void tell_lost_keeper(const StreamLoop *l, const perfd_client *keeper) {
+        struct pollfd p = { .fd = keeper ? perfd_client_fd(keeper) : -1, .events = POLLIN };
+
+        if (keeper && l->p->is_of_several && l->is_orphaned && poll(&p, 1, GONE_MS) > 0)
+                host_note(l->p, NOTE_PASSING, "the connection that keeps its events has ended");
+}
+
 int stream_loop_run(StreamLoop *l, const perfd_subscription *subscription, const perfd_callbacks *callbacks,
                     int (*choose)(void *userdata, const EventWords *words, perfd_subscription *subscription)) {
         EventSubscription s = { .subscription = subscription, .callbacks = callbacks, .userdata = l->userdata, .choose = choose,
@@ -269,6 +283,7 @@ int stream_loop_run(StreamLoop *l, const perfd_subscription *subscription, const
                 r = command ? command_go(l->p, &l->command, command) : 0;
         if (r == 0)
                 r = run(l);
+        tell_lost_keeper(l, keeper);
         perfd_client_free(keeper);
         if (r == 0 && l->command.ended)
                 r = command_code(&l->command);

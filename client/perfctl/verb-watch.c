@@ -134,6 +134,8 @@ static int parse_quantities(const Perfctl *p, WatchOptions *o) {
 
         if (perfctl_get(p, "hold") && !p->is_of_several)
                 return perfctl_fail(p, PERFCTL_USAGE, "--hold is for several hosts: --host is given %s", p->host ? "once" : "nowhere");
+        if (perfctl_get(p, "reconnect") && !p->is_of_several)
+                return perfctl_fail(p, PERFCTL_USAGE, "--reconnect is for hosts that --host names");
         if (duration && (!quantity_parse_time(duration, &o->duration) || o->duration == 0))
                 return perfctl_fail(p, PERFCTL_USAGE, "--for: '%s' is not a time such as 500ms, 10s, 2m", duration);
         if (queue && (!quantity_parse_size(queue, &o->subscription.queue_bytes) || o->subscription.queue_bytes == 0))
@@ -179,6 +181,11 @@ static int verb_watch_run(Perfctl *p) {
 
         if (r == 0)
                 r = parse_options(p, &o);
+        if (r == 0 && p->gap.to > 0) {
+                r = watch_print_gap(p, &o);
+                free((void *)o.subscription.fields);
+                return r;
+        }
         if (r == 0)
                 r = perfctl_connect(p);
         if (r == 0)
@@ -216,6 +223,8 @@ const Verb verb_watch = {
                   .choices = "drop-oldest drop-newest disconnect" },
                 { .name = "latency", .argument = "TIME", .help = "maximum delivery latency, e.g. 200us; costs wakeups" },
                 { .name = "hold", .argument = "TIME", .help = "with several hosts: wait so long for each other's samples; 500ms" },
+                { .name = "reconnect", .argument = "TIME|never", .choices = "never",
+                  .help = "a host that is lost: for how long it is tried again, or never" },
                 { .name = "ledger", .help = "always print the closing ledger" },
                 { .name = "allow-loss", .help = "exit with 0, not 4, if samples were lost" },
                 { .name = "queue", .argument = "SIZE", .help = "size of the queue in the daemon, e.g. 4MiB" },

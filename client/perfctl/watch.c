@@ -1,12 +1,17 @@
 /* Items of a stream as they come: each is a line. */
 #include "client/perfctl/watch.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/perfctl/daemon-clock.h"
 #include "client/perfctl/host-item.h"
 #include "client/perfctl/item-print.h"
 #include "client/perfctl/stream-loop.h"
+
+#define GAP_WAIT UINT64_C(1000000000) /* ns for an item to come that is behind the gap */
+#define UNKNOWN_ERROR UINT64_C(16000000000) /* ns: what Linux says of a clock that nothing keeps: NTP_PHASE_LIMIT */
 
 typedef struct Watch {
         StreamLoop loop;
@@ -16,6 +21,10 @@ typedef struct Watch {
         Kallsyms symbols;
         ItemPlans plans;
         uint64_t printed;
+        uint64_t received, missed; /* items, and those of gaps */
+        uint64_t gap_due;    /* CLOCK_MONOTONIC: when Perfctl.gap is told at the latest; UINT64_MAX: it is, or there is none */
+        uint64_t began;      /* CLOCK_REALTIME: the stream */
+        int64_t wall_offset; /* when it began */
         uint64_t host_error; /* of its wall time, ns; UINT64_MAX: not known */
 } Watch;
 
@@ -36,6 +45,11 @@ static void on_start(void *userdata, const perfd_start *s) {
                 kallsyms_init(&w->symbols, s);
         if (w->p->json)
                 put_stream_start(&j, s, w->p->is_of_several);
+        host_note(w->p, NOTE_START, "%s", s->host);
+        w->wall_offset = s->wall_offset;
+        w->began = clock_read(CLOCK_REALTIME);
+        if (w->p->gap.why)
+                w->gap_due = clock_read(CLOCK_MONOTONIC) + GAP_WAIT;
 }
 
 static void on_event(void *userdata, const perfd_event *event) {
@@ -45,27 +59,15 @@ static void on_event(void *userdata, const perfd_event *event) {
         item_plans_forget(&w->plans, event->id);
 }
 
-static void on_wall(void *userdata, const perfd_wall_reading *reading) {
-        Watch *w = userdata;
-        Json j = json_of(&w->p->out);
+/* Wall time at a time of the stream, which lines that follow are from. 0, which is no time, has none. */
+static uint64_t find_wall(Watch *w, uint64_t time, uint64_t *ret_error) {
+        uint64_t wall = 0;
 
-        w->host_error = reading->host_error > 0 ? reading->host_error : UINT64_MAX;
-        if (w->p->json && !is_full(w))
-                put_wall_reading(&j, reading);
-}
-
-/* Wall time where lines that follow are from, which begin an item. 0, which is no time, has none. */
-static uint64_t begin_item(Watch *w, uint64_t time) {
-        uint64_t wall = 0, error = 0;
-
+        *ret_error = 0;
         if (time > 0)
-                (void)perfd_stream_wall(w->p->client, time, &wall, &error); /* cannot fail: the stream has started */
+                (void)perfd_stream_wall(w->p->client, time, &wall, ret_error); /* cannot fail: the stream has started */
         w->text.time.wall_offset = (int64_t)(wall - time);
-        if (!w->p->is_of_several)
-                return wall;
-        if (!w->p->json)
-                item_text_put_heading(&w->text);
-        host_item_begin(w->p, wall, error < UINT64_MAX - w->host_error ? error + w->host_error : UINT64_MAX);
+        *ret_error = *ret_error < UINT64_MAX - w->host_error ? *ret_error + w->host_error : UINT64_MAX;
         return wall;
 }
 
@@ -74,10 +76,68 @@ static void end_item(Watch *w) {
                 host_item_end(w->p);
 }
 
+/* What is missing of this host since its last stream, up to a time of this one. */
+static void put_host_gap(Watch *w, uint64_t time, uint64_t to, uint64_t error) {
+        HostGap gap = w->p->gap;
+
+        gap.to = to > gap.from ? to : gap.from;
+        w->gap_due = UINT64_MAX;
+        if (!w->p->json)
+                item_text_put_heading(&w->text);
+        host_item_begin(w->p, gap.to, error);
+        if (w->p->json)
+                host_gap_print_json(&w->p->out, &gap);
+        else
+                host_gap_print_text(&w->text, time, &gap);
+        end_item(w);
+}
+
+/* Nothing has come that it could stand before. */
+static void put_host_gap_alone(Watch *w) {
+        uint64_t time = w->began - (uint64_t)w->wall_offset;
+
+        w->text.time.wall_offset = w->wall_offset;
+        if (w->gap_due < UINT64_MAX)
+                put_host_gap(w, time, w->began, UNKNOWN_ERROR);
+}
+
+static uint64_t on_tick(void *userdata, uint64_t now) {
+        Watch *w = userdata;
+
+        if (now >= w->gap_due)
+                put_host_gap_alone(w);
+        return w->gap_due;
+}
+
+/* Wall time of lines that follow, which begin an item. */
+static uint64_t begin_item(Watch *w, uint64_t time) {
+        uint64_t error, wall = find_wall(w, time, &error);
+
+        if (!w->p->is_of_several)
+                return wall;
+        if (time > 0 && w->gap_due < UINT64_MAX)
+                put_host_gap(w, time, wall, error);
+        if (!w->p->json)
+                item_text_put_heading(&w->text);
+        host_item_begin(w->p, wall, error);
+        return wall;
+}
+
+static void on_wall(void *userdata, const perfd_wall_reading *reading) {
+        Watch *w = userdata;
+        Json j = json_of(&w->p->out);
+
+        w->host_error = reading->host_error > 0 ? reading->host_error : UINT64_MAX;
+        if (w->p->json && !is_full(w))
+                put_wall_reading(&j, reading);
+        host_note(w->p, NOTE_WALL, "%" PRIu64, reading->wall);
+}
+
 static void on_item(void *userdata, const perfd_item *item) {
         Watch *w = userdata;
         uint64_t wall;
 
+        w->received++;
         if (is_full(w))
                 return;
         if (perfd_item_record(item) == PERFD_LOST || perfd_item_record(item) == PERFD_LOST_SAMPLES)
@@ -94,6 +154,7 @@ static void on_item(void *userdata, const perfd_item *item) {
 static void on_gap(void *userdata, const perfd_gap *gap) {
         Watch *w = userdata;
 
+        w->missed += gap->items;
         if (is_full(w))
                 return;
         w->loop.loss.dropped += gap->items;
@@ -127,8 +188,10 @@ static void on_end(void *userdata, const perfd_end *end) {
         Watch *w = userdata;
         Json j = json_of(&w->p->out);
 
+        put_host_gap_alone(w);
         if (w->p->json)
                 put_stream_end(&j, "printed", w->printed, end);
+        host_note_end(w->p, end);
         stream_loop_end(&w->loop, end, w->printed, "items");
 }
 
@@ -139,25 +202,30 @@ static bool wants_colours(void) {
         return !(no && *no) && terminal && *terminal && strcmp(terminal, "dumb") != 0;
 }
 
+static Watch watch_of(Perfctl *p, const WatchOptions *options) {
+        return (Watch){ .p = p,
+                        .options = options,
+                        .host_error = UINT64_MAX,
+                        .gap_due = UINT64_MAX,
+                        .loop = { .p = p,
+                                  .duration = options->duration,
+                                  .may_lose = options->may_lose,
+                                  .has_tables = options->has_tables,
+                                  .is_watched = true,
+                                  .is_full = is_enough,
+                                  .loss.advice = "--where EXPR and --fields make them fewer or shorter" },
+                        .text = { .out = &p->out,
+                                  .time.form = options->time,
+                                  .raw = options->raw,
+                                  .columns = options->columns,
+                                  .is_padded = p->human,
+                                  .has_colours = p->human && wants_colours(),
+                                  .has_kernels = options->subscription.n_fields > 0 } };
+}
+
 int watch_run(Perfctl *p, const WatchOptions *options) {
         perfd_callbacks callbacks = PERFD_CALLBACKS_INIT;
-        Watch w = { .p = p,
-                    .options = options,
-                    .host_error = UINT64_MAX,
-                    .loop = { .p = p,
-                              .duration = options->duration,
-                              .may_lose = options->may_lose,
-                              .has_tables = options->has_tables,
-                              .is_watched = true,
-                              .is_full = is_enough,
-                              .loss.advice = "--where EXPR and --fields make them fewer or shorter" },
-                    .text = { .out = &p->out,
-                              .time.form = options->time,
-                              .raw = options->raw,
-                              .columns = options->columns,
-                              .is_padded = p->human,
-                              .has_colours = p->human && wants_colours(),
-                              .has_kernels = options->subscription.n_fields > 0 } };
+        Watch w = watch_of(p, options);
         int r;
 
         w.loop.userdata = &w;
@@ -171,8 +239,27 @@ int watch_run(Perfctl *p, const WatchOptions *options) {
         callbacks.removed = on_removed;
         callbacks.end = on_end;
         callbacks.wall = on_wall;
+        w.loop.tick = p->gap.why ? on_tick : NULL;
         r = stream_loop_run(&w.loop, &options->subscription, &callbacks, NULL);
+        put_host_gap_alone(&w); /* it was lost again */
+        host_note(p, NOTE_SUM, "%" PRIu64 " %" PRIu64 " %" PRIu64, w.printed, w.received, w.missed);
         kallsyms_deinit(&w.symbols);
         item_plans_deinit(&w.plans);
         return r;
+}
+
+int watch_print_gap(Perfctl *p, const WatchOptions *options) {
+        Watch w = watch_of(p, options);
+        const uint64_t to = p->gap.to;
+
+        w.text.symbols = &w.symbols;
+        if (!p->json)
+                item_text_put_heading(&w.text);
+        host_item_begin(p, to, UNKNOWN_ERROR);
+        if (p->json)
+                host_gap_print_json(&p->out, &p->gap);
+        else
+                host_gap_print_text(&w.text, options->time == TIME_WALL ? to : 0, &p->gap);
+        host_item_end(p);
+        return PERFCTL_OK;
 }

@@ -18,3 +18,5 @@ typedef struct WatchOptions {
 
 /* On a client that is connected. An exit status. */
 int watch_run(Perfctl *p, const WatchOptions *options);
+/* Prints Perfctl.gap instead, of a host that is away to the end. */
+int watch_print_gap(Perfctl *p, const WatchOptions *options);

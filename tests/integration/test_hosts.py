@@ -122,6 +122,8 @@ def test_refused():
                             (["apply", "-"], "the standard input cannot be read for several hosts: name a file"),
                             (["watch", "-o", "x"], "--output is for one host: use the shell's `> x`"),
                             (["count", "cpu-clock", "--by", "cpu", "--live"], "--live is for one host"),
+                            (["watch", "--reconnect", "5"], "--reconnect: '5' is not a time such as 500ms, 10s, 2m, nor the word never"),
+                            (["watch", "cpu-clock", "--", "true"], "the command behind -- would run on this machine"),
                             (["watch", "--hold", "5"], "--hold: '5' is not a time such as 500ms, 10s, 2m"),
                             (["--host", "", "status"], "--host: the value is empty"),
                             (["--host", url(daemons[0]), "status"], f"--host {url(daemons[0])} was already given")]:
@@ -249,12 +251,12 @@ def test_quiet_host():
 
 
 def test_host_that_ends():
-    """Its stream says so, the others go on, and the status tells that one is missing."""
+    """With --reconnect never its stream says so, the others go on, and the status tells that one is missing."""
     with two() as daemons, tempfile.TemporaryFile("w+") as out:
         for daemon in daemons:
             with daemon.client() as control:
                 add(control, {"event": GETPPID, "name": "calls", "target": pb.Target(pids=[os.getpid()])})
-        watch = start(daemons, out, "calls", "--json")
+        watch = start(daemons, out, "calls", "--json", "--reconnect", "never")
         os.kill(daemons[1].pid, signal.SIGKILL)
         daemons[1].process.wait(perfd.PATIENCE)
         daemons[1].judged = True
