@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "client/perfctl/command.h"
 #include "client/perfctl/host-process.h"
 #include "client/perfctl/host-reconnect.h"
 #include "client/perfctl/quantity.h"
@@ -182,7 +183,7 @@ static int check(const Hosts *s) {
                 return perfctl_fail(p, PERFCTL_USAGE, "the command behind -- would run on this machine, once for each host: name one host");
         if (option_of(p, "live"))
                 return perfctl_fail(p, PERFCTL_USAGE, "--live is for one host, whose table it redraws: use --interval TIME");
-        if (option_of(p, "output"))
+        if (option_of(p, "output") && s->form != HOSTS_MERGED)
                 return perfctl_fail(p, PERFCTL_USAGE, "--output is for one host: use the shell's `> %s`", option_of(p, "output"));
         return 0;
 }
@@ -216,9 +217,18 @@ bool hosts_are_meant(const Perfctl *p) {
         return p->verb && !p->help && (p->hosts.n > 1 || (p->hosts.n == 1 && option_of(p, "reconnect")));
 }
 
+/* One file, of what this process prints. */
+static int open_output(Perfctl *p, int *ret_fd) {
+        int r = command_open_output(p, ret_fd);
+
+        if (*ret_fd >= 0)
+                perfctl_set(p, "output", NULL);
+        return r;
+}
+
 int hosts_run(Perfctl *p, int (*end)(Perfctl *p, int code)) {
         Hosts s = { .p = p, .n = p->hosts.n, .form = p->verb->hosts, .hold = HOST_HOLD, .end = end };
-        int r = check(&s);
+        int fd = -1, r = check(&s);
 
         if (r == 0)
                 r = parse_options(&s);
@@ -227,14 +237,18 @@ int hosts_run(Perfctl *p, int (*end)(Perfctl *p, int code)) {
         s.list = must_have(calloc(s.n, sizeof(*s.list)));
         s.queues = must_have(calloc(s.n, sizeof(*s.queues)));
         s.width = strlen("HOST");
-        s.line = terminal_width(STDOUT_FILENO);
         for (size_t i = 0; i < s.n; i++)
                 s.width = strlen(p->hosts.items[i]) > s.width ? strlen(p->hosts.items[i]) : s.width;
-        r = signals_catch(p, true);
+        s.line = terminal_width(STDOUT_FILENO);
+        if (s.form == HOSTS_MERGED)
+                r = open_output(p, &fd);
+        if (r == 0)
+                r = signals_catch(p, true);
         if (r == 0 && p->verb->tries_first)
                 r = try_first(&s);
         if (r == 0)
                 r = run_all(&s, p->verb->run);
+        command_close_output(p, fd);
         free(s.list);
         free(s.queues);
         return r;
