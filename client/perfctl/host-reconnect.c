@@ -27,6 +27,8 @@ static void finish(Hosts *s, Host *h) {
         if (!h->is_away || h->is_closing)
                 return;
         h->sum.away += now - h->lost;
+        free(h->sum.reason);
+        h->sum.reason = NULL; /* of the stream before */
         h->gap.to = wall > h->gap.from ? wall : h->gap.from;
         h->is_closing = true;
         if (s->p->out.error == 0 && host_start(s, h) != 0)

@@ -45,8 +45,9 @@ bool host_error_may_pass(const perfd_error *e) {
                 return !is_lasting(e);
         case PERFD_E_TIMEOUT:
                 return true;
-        case PERFD_E_REFUSED: /* a limit or a quota; or what perfd or its relay cannot do now, as while they stop */
-                return e->refusal == PERFD_REFUSED_EXHAUSTED || e->refusal == PERFD_REFUSED_INTERNAL;
+        case PERFD_E_REFUSED: /* a limit or a quota; what perfd or its relay cannot do now, as while they stop; the relay's new rules */
+                return e->refusal == PERFD_REFUSED_EXHAUSTED || e->refusal == PERFD_REFUSED_INTERNAL ||
+                       strcmp(e->reason, "rights-changed") == 0;
         default:
                 return e->code < 0;
         }

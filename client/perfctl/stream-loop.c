@@ -131,6 +131,9 @@ static int judge_losses(const StreamLoop *l, const perfd_end *end) {
         return end->n_lost == 0 || l->may_lose ? PERFCTL_OK : PERFCTL_LOST;
 }
 
+/* Of another host it may end without the stream's. */
+static const char keeper_lost[] = "the connection by which events were added has ended, and they with it";
+
 /* JSON has all of it in its own lines. But nobody may be looking at these when it says that something is missing. */
 void stream_loop_end(StreamLoop *l, const perfd_end *end, uint64_t n, const char *what) {
         int ledger, numbers;
@@ -141,7 +144,9 @@ void stream_loop_end(StreamLoop *l, const perfd_end *end, uint64_t n, const char
         ledger = ledger_judge(l->p, end->ledger);
         numbers = compare(l->p, end);
         l->code = ledger != PERFCTL_OK ? ledger : numbers != PERFCTL_OK ? numbers : judge_losses(l, end);
-        if (l->is_orphaned) {
+        if (l->is_keeper_lost)
+                l->code = perfctl_fail(l->p, PERFCTL_FAILED, "%s", keeper_lost);
+        else if (l->is_orphaned) {
                 (void)removed_events_tell(&l->removed, l->p); /* since the daemon was asked */
                 l->code = perfctl_fail(l->p, PERFCTL_FAILED, "none of its events is left");
         } else if (!l->stopping || strcmp(end->reason, "stopped") != 0)
@@ -184,12 +189,13 @@ static int await(StreamLoop *l) {
                 { .fd = signals_fd(), .events = POLLIN },
                 { .fd = l->p->out.error ? -1 : l->p->out.fd }, /* tells when its reader is gone, even if there is nothing to print */
                 { .fd = l->tasks.fd, .events = POLLIN },
+                { .fd = l->keeper && l->p->host && !l->is_keeper_lost ? perfd_client_fd(l->keeper) : -1, .events = POLLIN },
         };
         int n = l->p->out.n > 0 ? poll(fds, 2, 0) : 0;
 
         if (n == 0) {
                 output_flush(&l->p->out);
-                n = wait_for(fds, 4, l);
+                n = wait_for(fds, sizeof(fds) / sizeof(*fds), l);
         }
         if (n < 0 && errno != EINTR)
                 return perfctl_fail(l->p, PERFCTL_FAILED, "poll: %s", strerror(errno));
@@ -197,6 +203,7 @@ static int await(StreamLoop *l) {
                 l->p->out.error = EPIPE;
         if (n > 0 && fds[1].revents != 0)
                 on_signals(l, signals_take());
+        l->is_keeper_lost |= n > 0 && fds[4].revents != 0; /* nothing else ever comes there */
         l->is_told = task_ends_take(&l->tasks) || l->is_told;
         return 0;
 }
@@ -238,7 +245,8 @@ static int run(StreamLoop *l) {
                 }
                 (void)watch_loss_tell(&l->loss, l->p, clock_read(CLOCK_MONOTONIC));
                 look_for_events(l);
-                enough = l->is_told || l->is_orphaned || is_full(l) || (l->deadline > 0 && clock_read(CLOCK_MONOTONIC) >= l->deadline);
+                enough = l->is_told || l->is_orphaned || l->is_keeper_lost || is_full(l) ||
+                         (l->deadline > 0 && clock_read(CLOCK_MONOTONIC) >= l->deadline);
                 if (!enough || l->stopping)
                         continue;
                 l->stopping = true;
@@ -247,24 +255,10 @@ static int run(StreamLoop *l) {
         }
 }
 
-#define GONE_MS 2000
-
-/*
- * None of its events is left, and the connection that keeps them has ended or does so: then they were not removed by anybody. Nothing
- * else ever comes on it.
- */
-static void tell_lost_keeper(const StreamLoop *l, const perfd_client *keeper) {
-        struct pollfd p = { .fd = keeper ? perfd_client_fd(keeper) : -1, .events = POLLIN };
-
-        if (keeper && l->p->is_of_several && l->is_orphaned && poll(&p, 1, GONE_MS) > 0)
-                host_note(l->p, NOTE_PASSING, "the connection that keeps its events has ended");
-}
-
 int stream_loop_run(StreamLoop *l, const perfd_subscription *subscription, const perfd_callbacks *callbacks,
                     int (*choose)(void *userdata, const EventWords *words, perfd_subscription *subscription)) {
         EventSubscription s = { .subscription = subscription, .callbacks = callbacks, .userdata = l->userdata, .choose = choose,
                                 .ret_words = &l->words, .ret_typed = &l->typed, .is_watched = l->is_watched };
-        perfd_client *keeper = NULL; /* of events that are added for as long as it runs */
         char **command = l->p->command;
         int r = signals_catch(l->p, command != NULL);
 
@@ -276,15 +270,16 @@ int stream_loop_run(StreamLoop *l, const perfd_subscription *subscription, const
                 r = command_start(l->p, &l->command, command);
         s.pid = command_is_beside(l->p) ? 0 : l->command.pid;
         if (r == 0)
-                r = subscribe_to_events(l->p, &s, &keeper);
+                r = subscribe_to_events(l->p, &s, &l->keeper);
         if (r == 0 && l->duration > 0)
                 l->deadline = clock_read(CLOCK_MONOTONIC) + l->duration;
         if (r == 0)
                 r = command ? command_go(l->p, &l->command, command) : 0;
         if (r == 0)
                 r = run(l);
-        tell_lost_keeper(l, keeper);
-        perfd_client_free(keeper);
+        if (l->is_keeper_lost)
+                host_note(l->p, NOTE_PASSING, "%s", keeper_lost);
+        perfd_client_free(l->keeper);
         if (r == 0 && l->command.ended)
                 r = command_code(&l->command);
         command_deinit(&l->command);

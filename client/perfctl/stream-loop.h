@@ -30,6 +30,8 @@ typedef struct StreamLoop {
         TypedNames typed; /* what was added for it */
         uint64_t deadline, next_tick; /* CLOCK_MONOTONIC, ns; 0: no limit; UINT64_MAX: never */
         Command command; /* of p->command */
+        perfd_client *keeper; /* of events that are added for as long as it runs, or NULL */
+        bool is_keeper_lost;
         TaskEnds tasks;  /* of --pid and --tid */
         bool is_told;    /* by a signal, or by the end of the command or of the last task, that it is enough */
         bool stopping;

@@ -1,22 +1,28 @@
 #!/usr/bin/python3
 """`perfctl watch` of several hosts, one of which goes away in the middle of a flood: it is connected again, the gap is an item, the
 others go on, nothing is doubled, and the closing ledger has a row for each. The hosts are daemons of this machine. Needs root."""
+import collections
 import contextlib
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import tempfile
 
 import perfd
 from perfd import Daemon, Workload, add, check, equal, pb, wait_until
+from relay import Relay
 from test_control import PERFCTL
-from test_hosts import RATE, finish, rows, start, two, url
+from test_hosts import RATE, finish, start, two, url
 from test_perfctl import GETPPID
 from test_promises import CPUS
 from test_remote import Host
 
 NOTHING = "version: 1\n"
+FLOOD = RATE // 5  # calls a second of each process; four of them are traced, and run until both hosts have samples again
+LINE = re.compile(rb'{"host":"([^"]+)".*?"kind":"([a-z]+)"(?:,"reason":"([a-z]+)")?')
 
 
 def config_of(pids):
@@ -30,19 +36,42 @@ def kill(daemon):
     daemon.judged = True
 
 
-def written(out):
-    """The whole lines so far."""
-    return os.pread(out.fileno(), 1 << 30, 0).decode().splitlines(keepends=True)
+class Out:
+    """What a watch prints, in a file that is read once while it grows; lines of JSON are counted by host and kind, or a gap's reason."""
 
+    def __init__(self):
+        self.file = tempfile.TemporaryFile()
+        self.counts, self.at, self.rest = collections.Counter(), 0, b""
 
-def has(out, host, kind, least=1):
-    begin = f'{{"host":"{host}"'
-    return sum(line.startswith(begin) and f'"kind":"{kind}"' in line for line in written(out)) >= least
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.file.close()
+
+    def fileno(self):
+        return self.file.fileno()
+
+    def count(self, host, kind):
+        new = os.pread(self.fileno(), 1 << 30, self.at)
+        self.at += len(new)
+        *lines, self.rest = (self.rest + new).split(b"\n")
+        for line in lines:
+            if found := LINE.match(line):
+                host_of, kind_of, reason = (word and word.decode() for word in found.groups())
+                self.counts[host_of, reason if kind_of == "gap" else kind_of] += 1
+        return self.counts[host, kind]
+
+    def lines(self):
+        return os.pread(self.fileno(), 1 << 30, 0).decode().splitlines()
+
+    def rows(self):
+        return [json.loads(line) for line in self.lines()]
 
 
 def await_sample(out, name, least=1):
     """Of calls of this process."""
-    wait_until(lambda: os.getppid() and has(out, name, "sample", least), f"a sample of {name}")
+    wait_until(lambda: os.getppid() and out.count(name, "sample") >= least, f"a sample of {name}")
 
 
 def of(items, host, kind):
@@ -96,31 +125,31 @@ def check_sum(items):
 
 @contextlib.contextmanager
 def flood():
-    with Workload("flood", 0, RATE, cpus=CPUS) as load:
+    with Workload("flood", 0, FLOOD, cpus=CPUS) as load:
         yield load
         load.exit()
 
 
 def test_killed_daemon():
     """kill -9 and a restart of one, while both are flooded."""
-    with flood() as left, flood() as right, tempfile.TemporaryFile("w+") as out, Daemon(config=config_of(left.pids)) as other, \
+    with flood() as left, flood() as right, Out() as out, Daemon(config=config_of(left.pids)) as other, \
             Daemon(config=config_of(right.pids)) as first:
         watch = start([other, first], out, "calls", "--json", "--queue", "64MiB")
         for load in left, right:
             load.go()
-        wait_until(lambda: has(out, url(first), "sample") and has(out, url(other), "sample"), "samples of both")
+        wait_until(lambda: out.count(url(first), "sample") and out.count(url(other), "sample"), "samples of both")
         kill(first)
         with Daemon(config=config_of(right.pids), directory=first.directory):
-            wait_until(lambda: has(out, url(first), "gap"), "the gap")
-            seen = sum(f'"{url(first)}"' in line for line in written(out))
-            wait_until(lambda: sum(f'"{url(first)}"' in line for line in written(out)) > seen + 10, "samples behind it")
+            wait_until(lambda: out.count(url(first), "disconnected"), "the gap")
+            seen = out.count(url(first), "sample")
+            wait_until(lambda: out.count(url(first), "sample") > seen, "samples behind it")
             for load in left, right:
                 load.done(stop=True)
             code, err = finish(watch)
         equal(code, 4, f"the status, {err!r}")
         for text in "it was killed, or its log says why", "trying to connect again, at intervals of up to 30 s", "connected again after ":
             equal(err.count(text), 1, f"{text!r} in {err!r}")
-        items = rows("".join(written(out)))
+        items = out.rows()
         check_host(items, url(other), left.counts, 0)
         check_host(items, url(first), right.counts, 1)
         check_last_stream(items, url(first))
@@ -130,17 +159,17 @@ def test_killed_daemon():
 def test_stopped_daemon():
     """One that is stopped for longer than --hold: the other's samples come meanwhile, and it is not lost."""
     config = config_of([os.getpid()])
-    with tempfile.TemporaryFile("w+") as out, Daemon(config=config) as other, Daemon(config=config) as stopped:
+    with Out() as out, Daemon(config=config) as other, Daemon(config=config) as stopped:
         watch = start([other, stopped], out, "calls", "--json", "--hold", "100ms")
         os.kill(stopped.pid, signal.SIGSTOP)
         try:
             await_sample(out, url(other), 3)
-            check(not has(out, url(stopped), "sample"), "a sample of one that is stopped")
+            check(not out.count(url(stopped), "sample"), "a sample of one that is stopped")
         finally:
             os.kill(stopped.pid, signal.SIGCONT)
         await_sample(out, url(stopped), 3)
         code, err = finish(watch)
-        items = rows("".join(written(out)))
+        items = out.rows()
         lost = sum(items[-1]["lost"].values())
         equal(code, 4 if lost else 0, f"the status, {err!r}")
         equal(items[-1]["disconnected"], 0, "how often one was lost")
@@ -151,25 +180,25 @@ def test_away_at_the_end():
     """The gap is the last item; --allow-loss is for it too. A daemon that ends in order has its closing ledger."""
     for words, how, status, why in ([], kill, 4, "it was killed"), (["--allow-loss"], Daemon.stop, 0, "perfd was stopped"):
         config = config_of([os.getpid()])
-        with tempfile.TemporaryFile("w+") as out, Daemon(config=config) as other, Daemon(config=config) as lost:
+        with Out() as out, Daemon(config=config) as other, Daemon(config=config) as lost:
             watch = start([other, lost], out, "calls", "--json", *words)
             await_sample(out, url(lost))
             how(lost)
             await_sample(out, url(other), 10)
             code, err = finish(watch)
             equal(code, status, f"the status, {err!r}")
-            items = rows("".join(written(out)))
+            items = out.rows()
             gap, = of(items, url(lost), "gap")
             check(why in gap["why"] and gap["to"] > gap["from"], gap)
             equal(len(of(items, url(lost), "end")), int(how is Daemon.stop), "its closing ledgers")
             row, = of(items, url(lost), "host")
-            equal((row["status"], row["disconnected"]), (status, 1), f"its row: {row}")
+            equal((row["status"], row["disconnected"], row["reason"]), (status, 1, "disconnected"), f"its row: {row}")
             check_sum(items)
 
 
 def test_added_again():
     """What watch has added is added again, and shown in text: a line for the gap, a table with a row for each host and the sum."""
-    with tempfile.TemporaryFile("w+") as out, Daemon(config=NOTHING) as other, Daemon(config=NOTHING) as first:
+    with Out() as out, Daemon(config=NOTHING) as other, Daemon(config=NOTHING) as first:
         watch = start([other, first], out, GETPPID, "--pid", str(os.getpid()))
         kill(first)
         with Daemon(config=NOTHING, directory=first.directory) as again:
@@ -177,12 +206,12 @@ def test_added_again():
 
             def is_seen():
                 os.getppid()
-                return any(line.startswith(url(first)) and "\t" + GETPPID in line for line in written(out))
+                return any(line.startswith(url(first)) and "\t" + GETPPID in line for line in out.lines())
 
             wait_until(is_seen, "a sample of the new event")
             code, err = finish(watch)
         equal(code, 4, f"the status, {err!r}")
-        lines = written(out)
+        lines = out.lines()
         equal(sum("\tTIME\t" in line for line in lines), 1, "headings")
         gap, = [line for line in lines if "--- nothing came since " in line]
         check(gap.startswith(url(first)) and "it was killed" in gap, gap)
@@ -194,16 +223,16 @@ def test_added_again():
 def test_refused():
     """Back without the event: that ends this host with the reason, and not the other one."""
     config = config_of([os.getpid()])
-    with tempfile.TemporaryFile("w+") as out, Daemon(config=config) as other, Daemon(config=config) as first:
+    with Out() as out, Daemon(config=config) as other, Daemon(config=config) as first:
         watch = start([other, first], out, "calls", "--json")
         kill(first)
         with Daemon(config=NOTHING, directory=first.directory):
-            wait_until(lambda: has(out, url(first), "gap"), "that it is given up")
+            wait_until(lambda: out.count(url(first), "disconnected"), "that it is given up")
             await_sample(out, url(other))
             code, err = finish(watch)
         equal(code, 1, f"the status, {err!r}")
         check(f"{url(first)}: perfctl: watch: " in err and "'calls'" in err, err)
-        row, = of(rows("".join(written(out))), url(first), "host")
+        row, = of(out.rows(), url(first), "host")
         equal((row["status"], row["reason"]), (1, "failed"), f"its row: {row}")
 
 
@@ -229,42 +258,128 @@ def test_how_long():
 
 
 def ssh_of(watch):
-    """The ssh(1) that a process of this watch has started."""
+    """The ssh(1)s that processes of this watch have started, in their order."""
     def children(pid):
         with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
             return [int(child) for child in f.read().split()]
 
-    ssh, = [grandchild for child in children(watch.pid) for grandchild in children(child)]
-    return ssh
+    return [grandchild for child in children(watch.pid) for grandchild in children(child)]
+
+
+def start_by_ssh(host, names, out, *words):
+    return subprocess.Popen([PERFCTL, *(word for name in names for word in ("--host", name)), "watch", *words], stdin=subprocess.DEVNULL,
+                            stdout=out, stderr=subprocess.PIPE, text=True, start_new_session=True,
+                            env={**os.environ, "PERFD_SSH": host.at("ssh")})
+
+
+def test_added_by_ssh():
+    """An added event has two connections: that which keeps it, and the stream. Whichever is lost, both are made again."""
+    with Host() as host, two() as daemons:
+        names = [url(daemons[0]), "web1" + daemons[1].control]
+        for which in 0, 1:
+            with Out() as out:
+                watch = start_by_ssh(host, names, out, GETPPID, "--pid", str(os.getpid()), "--json")
+                wait_until(lambda: all(daemon.status().n_subscribers for daemon in daemons), "the watches to begin")
+                await_sample(out, names[1])
+                os.kill(ssh_of(watch)[which], signal.SIGKILL)
+                wait_until(lambda o=out: os.getppid() and o.count(names[1], "disconnected"), "the gap")
+                await_sample(out, names[1], out.count(names[1], "sample") + 1)
+                code, err = finish(watch)
+                equal(code, 4, f"the status, {err!r}")
+                row, = of(out.rows(), names[1], "host")
+                equal((row["disconnected"], row["reason"]), (1, "stopped"), f"its row: {row}")
+            wait_until(lambda: not daemons[1].status().n_subscribers and not daemons[1].client().request(list=pb.ListRequest()).list.events,
+                       "the added event to end")
 
 
 def test_killed_ssh():
     """The connection to one of two is killed in the middle of a flood; perfd there has it run on."""
-    with Host() as host, two() as daemons, contextlib.ExitStack() as stack, tempfile.TemporaryFile("w+") as out:
+    with Host() as host, two() as daemons, contextlib.ExitStack() as stack, Out() as out:
         names = [url(daemons[0]), "web1" + daemons[1].control]
         loads = [stack.enter_context(flood()) for _ in daemons]
         for daemon, load in zip(daemons, loads):
             add(stack.enter_context(daemon.client()), {"event": GETPPID, "name": "calls", "target": pb.Target(pids=load.pids)})
-        watch = subprocess.Popen([PERFCTL, "--host", names[0], "--host", names[1], "watch", "calls", "--json", "--queue", "64MiB"],
-                                 stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, text=True, start_new_session=True,
-                                 env={**os.environ, "PERFD_SSH": host.at("ssh")})
+        watch = start_by_ssh(host, names, out, "calls", "--json", "--queue", "64MiB")
         wait_until(lambda: all(daemon.status().n_subscribers for daemon in daemons), "the watches to begin")
         for load in loads:
             load.go()
-        wait_until(lambda: has(out, names[1], "sample"), "a sample by ssh")
-        os.kill(ssh_of(watch), signal.SIGKILL)
-        wait_until(lambda: has(out, names[1], "gap"), "the gap")
-        seen = len(written(out))
-        wait_until(lambda: any(f'"{names[1]}"' in line and '"kind":"sample"' in line for line in written(out)[seen:]), "samples behind it")
+        wait_until(lambda: out.count(names[1], "sample"), "a sample by ssh")
+        os.kill(ssh_of(watch)[0], signal.SIGKILL)
+        wait_until(lambda: out.count(names[1], "disconnected"), "the gap")
+        seen = out.count(names[1], "sample")
+        wait_until(lambda: out.count(names[1], "sample") > seen, "samples behind it")
         for load in loads:
             load.done(stop=True)
         code, err = finish(watch)
         equal(code, 4, f"the status, {err!r}")
         check(f"{names[1]}: perfctl: watch: the connection to ssh://web1 has ended" in err, err)
-        items = [json.loads(line) for line in written(out)]
+        items = out.rows()
         check_host(items, names[0], loads[0].counts, 0)
         check_host(items, names[1], loads[1].counts, 1)
         check_last_stream(items, names[1])
+        check_sum(items)
+
+
+def test_tls():
+    """perfd-relay is killed in the middle of a flood, and perfd behind it; a certificate that was revoked ends that host for good."""
+    with two() as daemons, Relay(daemons[1]) as relay, contextlib.ExitStack() as stack, Out() as out:
+        names = [url(daemons[0]), f"tls://localhost:{relay.port}"]
+        loads = [stack.enter_context(flood()) for _ in daemons]
+        for daemon, load in zip(daemons, loads):
+            add(stack.enter_context(daemon.client()), {"event": GETPPID, "name": "calls", "target": pb.Target(pids=load.pids)})
+        watch = subprocess.Popen([PERFCTL, "--tls", relay.folder.name, "--host", names[0], "--host", names[1], "watch", "calls", "--json",
+                                  "--queue", "64MiB"], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, text=True,
+                                 start_new_session=True)
+        wait_until(lambda: all(daemon.status().n_subscribers for daemon in daemons), "the watches to begin")
+        for load in loads:
+            load.go()
+        wait_until(lambda: out.count(names[1], "sample"), "a sample by TLS")
+        relay.process.kill()
+        relay.process.wait(perfd.PATIENCE)
+        relay.start()
+        wait_until(lambda: out.count(names[1], "disconnected"), "the gap")
+        relay.ca.revoke("client")
+        relay.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: daemons[1].status().n_subscribers == 0, "its stream to end")
+        for load in loads:
+            load.done(stop=True)
+        code, err = finish(watch)
+        equal(code, 1, f"the status, {err!r}")
+        check("revoked" in err and "connected again after" in err, err)
+        items = out.rows()
+        check_host(items, names[0], loads[0].counts, 0)
+        check_host(items, names[1], loads[1].counts, 1)
+        check_sum(items)
+
+
+def test_count_and_keys():
+    """--count is for all streams of a host together; Ctrl-C in an attempt that hangs ends it at once, with the ledger."""
+    config = config_of([os.getpid()])
+    with Out() as out, Daemon(config=config) as other, Daemon(config=config) as first:
+        watch = start([other, first], out, "calls", "--json", "--count", "30", "--allow-loss")
+        await_sample(out, url(first))
+        check(out.count(url(first), "sample") < 30, "its 30 samples are there already")
+        kill(first)
+        with Daemon(config=config, directory=first.directory):
+            wait_until(lambda: os.getppid() and watch.poll() is not None, "the watch to end")
+            err = watch.communicate()[1]
+        equal(watch.returncode, 0, f"the status, {err!r}")
+        items = out.rows()
+        equal([len(of(items, url(d), "sample")) for d in (other, first)], [30, 30], "samples")
+
+    with Out() as out, Daemon(config=config) as other, Daemon(config=config) as first:
+        watch = start([other, first], out, "calls", "--json")
+        kill(first)
+        os.unlink(first.control)
+        with socket.socket(socket.AF_UNIX) as silent:
+            silent.bind(first.control)
+            silent.listen()
+            silent.settimeout(perfd.PATIENCE)
+            with silent.accept()[0]:
+                code, err = finish(watch)
+        equal(code, 4, f"the status, {err!r}")
+        items = out.rows()
+        equal(len(of(items, url(first), "gap")), 1, "gaps")
         check_sum(items)
 
 

@@ -62,6 +62,7 @@ static void test_errors(void **state) {
 static void test_refusals(void **state) {
         assert_true(may_pass(PERFD_E_REFUSED, PERFD_REFUSED_EXHAUSTED, "subscribers", ""));
         assert_true(may_pass(PERFD_E_REFUSED, PERFD_REFUSED_INTERNAL, "shutdown", "the relay stops"));
+        assert_true(may_pass(PERFD_E_REFUSED, PERFD_REFUSED_DENIED, "rights-changed", "connect again for what is permitted now"));
         assert_false(may_pass(PERFD_E_REFUSED, PERFD_REFUSED_NOT_FOUND, "unknown-event", ""));
         assert_false(may_pass(PERFD_E_REFUSED, PERFD_REFUSED_DENIED, "not-permitted", ""));
         assert_false(may_pass(PERFD_E_REFUSED, PERFD_REFUSED_INVALID, "bad-expression", ""));
