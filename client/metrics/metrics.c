@@ -220,16 +220,34 @@ static void write_probes(Writer *w, const perfd_result *ledger) {
                         put(w, LABELS({ "event", row->name }), row->missed);
 }
 
+static void write_numbers(Writer *w, const MetricsNumber *numbers, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                const MetricsNumber *number = &numbers[i];
+                const Label label = { number->label, number->label_value };
+
+                if (i == 0 || strcmp(number->name, numbers[i - 1].name) != 0)
+                        family(w, number->name, number->is_counter, number->help);
+                (number->is_nsec ? put_seconds : put)(w, &label, number->label != NULL, number->value);
+        }
+}
+
+static void write_perfd(Writer *w, const MetricsSource *source) {
+        write_status(w, perfd_result_status(source->status));
+        one(w, "ledger_balanced", "1 if each row of the ledger adds up.", perfd_result_is_balanced(source->ledger));
+        write_readers(w, source->status);
+        write_rings(w, source->ledger);
+        write_subscribers(w, source->ledger);
+        write_events(w, source->list, source->ledger);
+        write_probes(w, source->ledger);
+}
+
 void metrics_write(FILE *f, const MetricsSource *source, MetricsForm form, size_t most) {
         Writer w = { .f = f, .form = form, .most = most };
 
-        write_status(&w, perfd_result_status(source->status));
-        one(&w, "ledger_balanced", "1 if each row of the ledger adds up.", perfd_result_is_balanced(source->ledger));
-        write_readers(&w, source->status);
-        write_rings(&w, source->ledger);
-        write_subscribers(&w, source->ledger);
-        write_events(&w, source->list, source->ledger);
-        write_probes(&w, source->ledger);
+        one(&w, "up", "1 if perfd answers.", source->status != NULL);
+        write_numbers(&w, source->numbers, source->n_numbers);
+        if (source->status)
+                write_perfd(&w, source);
         w.most = SIZE_MAX;
         one(&w, "omitted_series", "Series that are not here, because there are too many.", w.n_omitted);
         if (form == METRICS_OPENMETRICS)

@@ -15,9 +15,19 @@ typedef enum MetricsForm {
         METRICS_OPENMETRICS, /* OpenMetrics 1.0: a family of counters has its name without _total, and the text ends with # EOF */
 } MetricsForm;
 
-/* Answers of perfd_status(), perfd_list(), perfd_ledger(). */
+/* One that the caller knows. Those of one name stand together; `name` is without perfd_ and _total. */
+typedef struct MetricsNumber {
+        const char *name, *help;
+        bool is_counter;
+        const char *label, *label_value; /* NULL: without */
+        uint64_t value;
+        bool is_nsec;                    /* written in seconds */
+} MetricsNumber;
+
 typedef struct MetricsSource {
-        const perfd_result *status, *list, *ledger;
+        const perfd_result *status, *list, *ledger; /* of perfd_status(), perfd_list(), perfd_ledger(); all NULL: perfd did not answer */
+        const MetricsNumber *numbers;
+        size_t n_numbers;
 } MetricsSource;
 
 /* Writes at most `most` series, those of perfd itself first. Errors of writing are the stream's: ferror(3). */

@@ -42,6 +42,7 @@ void connection_log_refusal(RelayConnection *c, const char *reason, const char *
         if (c->is_logged)
                 return;
         c->is_logged = true;
+        relay_count(&c->relay->counters.n_refused, 1);
         if (!relay_lines_may(&c->relay->refusals, REFUSALS_MOST, REFUSALS_WINDOW, &n_left_out))
                 return;
         if (n_left_out > 0)
@@ -83,6 +84,8 @@ RelayConnection *connection_free(RelayConnection *c) {
         if (c->next)
                 c->next->place = c->place;
         c->relay->n_handshakes -= c->name == NULL; /* it was not admitted */
+        relay_count(&c->relay->counters.n_closed, 1);
+        relay_count(&c->relay->counters.n_admitted_closed, c->name != NULL);
         sd_event_source_disable_unref(c->source);
         sd_event_source_disable_unref(c->timer);
         close_perfd(c);
@@ -155,6 +158,7 @@ void connection_new(Relay *r, int fd, const struct sockaddr_storage *address) {
                 c->next->place = &c->next;
         r->connections = c;
         r->n_handshakes++;
+        relay_count(&r->counters.n_accepted, 1);
         set_options(fd);
         c->ssl = SSL_new(r->tls);
         k = c->ssl && SSL_set_fd(c->ssl, fd) == 1 ? 0 : -ENOMEM;

@@ -53,6 +53,13 @@ int endpoint_parse(const char *text, Endpoint *ret, Explanation *e) {
         return 0;
 }
 
+bool endpoint_is_loopback(const Endpoint *e) {
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&e->address;
+        const struct sockaddr_in *in = (const struct sockaddr_in *)&e->address;
+
+        return e->address.ss_family == AF_INET6 ? IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr) : ntohl(in->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
 void endpoint_text(const struct sockaddr_storage *address, char ret[static ENDPOINT_TEXT_SIZE]) {
         const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
         const struct sockaddr_in *in = (const struct sockaddr_in *)address;

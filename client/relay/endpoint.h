@@ -16,6 +16,9 @@ typedef struct Endpoint {
 /* "127.0.0.1:7443" or "[::1]:7443"; no names, which could mean several addresses. REFUSED_INVALID, with the position. */
 int endpoint_parse(const char *text, Endpoint *ret, Explanation *e);
 
+/* Whether only this host reaches it. */
+bool endpoint_is_loopback(const Endpoint *e);
+
 #define ENDPOINT_TEXT_SIZE (INET6_ADDRSTRLEN + IF_NAMESIZE + 16)
 /* The same as text. An IPv4 address that came by a socket of IPv6 is written as one of IPv4. */
 void endpoint_text(const struct sockaddr_storage *address, char ret[static ENDPOINT_TEXT_SIZE]);

@@ -44,6 +44,7 @@ static void admit(RelayConnection *c, const RelayRule *rule, char *name) {
         c->name = name;
         c->rule = rule;
         r->n_handshakes--;
+        relay_count(&r->counters.n_admitted, 1);
         c->expires = tls_expiry(c->ssl);
         token_bucket_init(&c->bucket, rule->bytes_per_second, clock_now(CLOCK_MONOTONIC));
         connection_greet(c);

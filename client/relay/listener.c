@@ -13,7 +13,7 @@
 #include <systemd/sd-daemon.h>
 
 #include "client/relay/connection.h"
-#include "config/text/words.h"
+#include "client/relay/listening-socket.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/base/error.h"
 #include "daemon/base/log.h"
@@ -56,14 +56,18 @@ static uint64_t handshakes_from(const Relay *r, const struct sockaddr_storage *a
         return n;
 }
 
+static void close_at_once(Relay *r, int fd, const struct sockaddr_storage *address, const char *reason, const char *text) {
+        relay_count(&r->counters.n_overloads, 1);
+        log_overload(r, address, reason, text);
+        close_fd(fd);
+}
+
 static void take(Relay *r, int fd, const struct sockaddr_storage *address) {
         if (r->n_handshakes >= r->config->handshakes) {
-                log_overload(r, address, "handshakes", "as many clients authenticate as listen.handshakes permits");
-                close_fd(fd);
+                close_at_once(r, fd, address, "handshakes", "as many clients authenticate as listen.handshakes permits");
         } else if (handshakes_from(r, address) >= r->config->handshakes_per_address) {
-                log_overload(r, address, "handshakes-per-address", "as many clients of its address authenticate as "
-                             "listen.handshakes-per-address permits");
-                close_fd(fd);
+                close_at_once(r, fd, address, "handshakes-per-address", "as many clients of its address authenticate as "
+                              "listen.handshakes-per-address permits");
         } else {
                 connection_new(r, fd, address);
         }
@@ -149,27 +153,6 @@ int listeners_take(Relay *r, int *ret) {
         return k;
 }
 
-static int open_socket(const char *text, int *ret, Explanation *e) {
-        static const int on = 1;
-        _cleanup_close_ int fd = -1;
-        Endpoint endpoint;
-        int r = endpoint_parse(text, &endpoint, e);
-
-        if (r != 0)
-                return r;
-        fd = socket(endpoint.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd < 0)
-                return refuse(e, REFUSED_DENIED, "no-permission", "listen.tls: %s: socket(2): %m", text);
-        (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-        if (endpoint.address.ss_family == AF_INET6) /* 0.0.0.0 can stand beside it */
-                (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
-        if (bind(fd, (const struct sockaddr *)&endpoint.address, endpoint.size) < 0 || listen(fd, SOMAXCONN) < 0)
-                return refuse(e, REFUSED_DENIED, "no-permission", "listen.tls: %s: %m%s", text,
-                              errno == EADDRINUSE ? "; stop the program that listens there, or name another port" : "");
-        *ret = TAKE_FD(fd);
-        return 0;
-}
-
 static RelayListener *find(const Relay *r, const char *text) {
         for (RelayListener *l = r->listeners; l; l = l->next)
                 if (l->text && strcmp(l->text, text) == 0)
@@ -201,7 +184,7 @@ int listeners_prepare(Relay *r, const RelayConfig *config, Explanation *e) {
                         l->is_kept = true;
                         continue;
                 }
-                k = open_socket(config->listen.items[i], &fd, e);
+                k = listening_socket_open("listen.tls", config->listen.items[i], &fd, e);
                 if (k == 0)
                         k = listener_new(r, fd, config->listen.items[i]);
         }

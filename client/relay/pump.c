@@ -38,6 +38,7 @@ static int write_record(RelayConnection *c, const uint8_t *bytes, size_t n) {
         r = SSL_write(c->ssl, bytes, (int)n);
         if (r > 0) {
                 c->n_out += n;
+                relay_count(&c->relay->counters.n_sent, n);
                 if (c->state == RELAY_ENDING && c->perfd_has_ended && unwritten_is_empty(&c->goodbye))
                         c->deadline = clock_now(CLOCK_MONOTONIC) + 30 * NSEC_PER_SEC; /* it reads */
                 return 1;
@@ -161,6 +162,7 @@ static bool pass_request(RelayConnection *c, size_t n) {
         size_t sent;
 
         c->n_in += n;
+        relay_count(&c->relay->counters.n_received, n);
         (void)send_to_perfd(c, c->relay->bytes, n, &sent);
         if (sent == n)
                 return true;

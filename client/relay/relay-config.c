@@ -148,20 +148,53 @@ static int rules_build(Build *b, const Key *k, const Node *list, void *object) {
         return r;
 }
 
+/* The items of a list in a section; NULL: there is none. */
+static const Node *find_list(const Node *root, const char *section, const char *key) {
+        const Node *map = root && root->kind == NODE_MAP ? node_find(root, section) : NULL;
+        const Node *list = map && map->kind == NODE_MAP ? node_find(map, key) : NULL;
+
+        return list && list->kind == NODE_LIST ? list : NULL;
+}
+
+/* Metrics are not encrypted, and whoever reaches them reads them. */
+static void loopback_check(Build *b, const RelayConfig *c, const Node *item, const Endpoint *endpoint) {
+        if (!endpoint_is_loopback(endpoint)) {
+                config_diagnostics_add(b->diagnostics, item->at, "metrics.listen: found %s, which other hosts reach, and metrics are served "
+                        "without TLS; use an address of this host alone, such as 127.0.0.1:9464 or [::1]:9464, and let other hosts run "
+                        "`perfctl --host tls://HOST:PORT metrics`", QUOTE(item->text));
+                return;
+        }
+        for (size_t i = 0; i < c->listen.n; i++)
+                if (strcmp(c->listen.items[i], item->text) == 0)
+                        config_diagnostics_add(b->diagnostics, item->at, "metrics.listen: found %s, which listen.tls has too: use another "
+                                "port", QUOTE(item->text));
+}
+
 /* Each address where it stands. */
+static void addresses_check(Build *b, const Node *root, const RelayConfig *c, const char *section, const char *key, bool is_metrics) {
+        const Node *list = find_list(root, section, key);
+
+        for (size_t i = 0; list && i < list->n_children; i++) {
+                const Node *item = list->children[i];
+                Explanation e = EXPLANATION_NULL;
+                Endpoint endpoint;
+
+                if (item->kind != NODE_TEXT || node_is_empty(item))
+                        continue;
+                if (endpoint_parse(item->text, &endpoint, &e) != 0)
+                        config_diagnostics_add(b->diagnostics, node_place(item, e.position), "%s.%s: %s", section, key, e.text);
+                else if (is_metrics)
+                        loopback_check(b, c, item, &endpoint);
+        }
+}
+
 static void listen_check(Build *b, const Node *root, const RelayConfig *c) {
         const Node *section = root && root->kind == NODE_MAP ? node_find(root, "listen") : NULL;
-        const Node *list = section && section->kind == NODE_MAP ? node_find(section, "tls") : NULL;
+        bool has_list = section && section->kind == NODE_MAP && node_find(section, "tls");
 
-        for (size_t i = 0; list && list->kind == NODE_LIST && i < list->n_children; i++) {
-                Explanation e = EXPLANATION_NULL;
-                Endpoint unused;
-
-                if (list->children[i]->kind == NODE_TEXT && !node_is_empty(list->children[i]) &&
-                    endpoint_parse(list->children[i]->text, &unused, &e) != 0)
-                        config_diagnostics_add(b->diagnostics, node_place(list->children[i], e.position), "listen.tls: %s", e.text);
-        }
-        if (section && c->listen.n == 0 && !list)
+        addresses_check(b, root, c, "listen", "tls", false);
+        addresses_check(b, root, c, "metrics", "listen", true);
+        if (section && c->listen.n == 0 && !has_list)
                 config_diagnostics_add_warning(b->diagnostics, section->at, "listen: without 'tls' the relay has only the sockets that "
                         "systemd gives it");
 }

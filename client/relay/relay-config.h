@@ -34,6 +34,8 @@ typedef struct RelayConfig {
         Strings listen;         /* ADDRESS:PORT */
         char *certificate, *key, *ca, *crl; /* complete paths; crl: NULL is none */
         uint64_t handshakes, handshakes_per_address, handshake_timeout; /* ns */
+        Strings metrics_listen; /* ADDRESS:PORT, of loopback */
+        uint64_t metrics_connections, metrics_request_timeout /* ns */, metrics_series;
         RelayRule *rules;
         size_t n_rules;
         ConfigPlace set_at[KEYS_MAX]; /* by row of relay_keys[] */

@@ -55,6 +55,16 @@ const Key relay_keys[] = {
         { "clients[].bytes-per-second", KEY_SIZE, NULL, "a size from 4KiB to 1024GiB", "how fast each connection is given bytes",
           IN_RULE(bytes_per_second), .min = 4 * KIB, .max = 1024 * GIB },
         { "clients[].control", KEY_BOOL, "false", "true or false", "everything that the control socket allows", IN_RULE(control) },
+
+        { "metrics", KEY_SECTION, NULL, "a mapping with the key listen", "metrics of perfd and the relay, by HTTP" },
+        { "metrics.listen", KEY_WORDS, NULL, "loopback addresses with ports in a list, such as ['127.0.0.1:9464']",
+          "where they are served", .required = true, IN_CONFIG(metrics_listen) },
+        { "metrics.connections", KEY_COUNT, "32", "a whole number from 1 to 1024", "connections at a time",
+          IN_CONFIG(metrics_connections), .min = 1, .max = 1024 },
+        { "metrics.request-timeout", KEY_DURATION, "10s", "a duration from 100ms to 5m", "how long a connection may last",
+          IN_CONFIG(metrics_request_timeout), .min = 100 * MSEC, .max = 300000 * MSEC },
+        { "metrics.series", KEY_COUNT, "20000", "a whole number from 100 to 1000000", "series at most", IN_CONFIG(metrics_series),
+          .min = 100, .max = 1000000 },
 };
 
 const size_t n_relay_keys = sizeof(relay_keys) / sizeof(relay_keys[0]);

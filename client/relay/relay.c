@@ -1,4 +1,7 @@
-/* The loop: signals, the watchdog, the end. Everything is on one thread, whose turns have budgets (pump.c, listener.c). */
+/*
+ * The loop: signals, the watchdog, the end. Everything but metrics (metrics-server.c) is on one thread, whose turns have budgets (pump.c,
+ * listener.c).
+ */
 #include "client/relay/relay.h"
 
 #include <errno.h>
@@ -115,6 +118,8 @@ static int start_listening(Relay *r) {
         if (k == 0 && !r->listeners)
                 k = refuse(&e, REFUSED_INVALID, "bad-config", "listen.tls names no address, and systemd has given no socket: nobody could "
                            "connect");
+        if (k == 0)
+                k = metrics_server_start(r->config, &r->counters, NULL, &r->metrics, &e);
         if (k > 0)
                 log_print_with(LOG_ERR, MESSAGE_FAILED, LOG_FIELDS({ "REASON", e.reason }), "%s", e.text);
         return k;
@@ -166,6 +171,7 @@ int relay_run(Relay *r) {
 }
 
 void relay_stop(Relay *r) {
+        r->metrics = metrics_server_stop(r->metrics);
         while (r->connections)
                 connection_free(r->connections);
         listeners_close(r);

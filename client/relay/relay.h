@@ -1,10 +1,12 @@
-/* perfd-relay as a whole: what its parts share. One thread. */
+/* perfd-relay as a whole: what its parts share. One thread, and that of metrics beside it. */
 #pragma once
 
 #include <openssl/ssl.h>
 #include <systemd/sd-event.h>
 
+#include "client/relay/metrics-server.h"
 #include "client/relay/relay-config.h"
+#include "client/relay/relay-counters.h"
 #include "client/relay/tls.h"
 #include "daemon/base/clock.h"
 
@@ -37,6 +39,8 @@ typedef struct Relay {
         void (*steps[_RELAY_STATE_MAX])(RelayConnection *c); /* what a connection does in each state */
         uint64_t n_handshakes; /* connections that are not authenticated, until they are closed */
         RelayLines refusals, overloads;
+        RelayCounters counters;
+        MetricsServer *metrics; /* NULL: none */
         sd_event_source *expiry;  /* of the first certificate that ends */
         sd_event_source *feeding; /* of the watchdog */
         sd_event_source *goodbye; /* the end, whether all have heard of it or not */

@@ -90,32 +90,58 @@ static void look_at_all(Relay *r) {
         }
 }
 
+static int refuse_reload(Relay *r, const char *reason, const char *why, int k) {
+        relay_count(&r->counters.n_reloads_refused, 1);
+        log_print_with(LOG_ERR, MESSAGE_RELOAD_REFUSED, LOG_FIELDS({ "REASON", reason }), "not reloaded, nothing has changed%s%s",
+                       why ? ": " : "", why ? why : "");
+        return k;
+}
+
+/* All that the new configuration listens on, beside what there is. Nothing is there any more of it if something cannot be. */
+static int prepare(Relay *r, const RelayConfig *config, MetricsServer **ret_metrics, Explanation *e) {
+        int k = 0;
+
+        *ret_metrics = NULL;
+        if (!metrics_server_is_of(r->metrics, config))
+                k = metrics_server_start(config, &r->counters, r->metrics, ret_metrics, e);
+        if (k == 0)
+                k = listeners_prepare(r, config, e);
+        if (k != 0)
+                *ret_metrics = metrics_server_stop(*ret_metrics);
+        return k;
+}
+
+static void commit_metrics(Relay *r, const RelayConfig *config, MetricsServer *metrics) {
+        if (metrics_server_is_of(r->metrics, config))
+                return;
+        metrics_server_stop(r->metrics);
+        r->metrics = metrics;
+}
+
 int relay_reload(Relay *r) {
         RelayConfig *config, *old_config = r->config;
         SSL_CTX *tls, *old_tls = r->tls;
         Explanation e = EXPLANATION_NULL;
+        MetricsServer *metrics;
         int k = relay_load(old_config->path, false, &config, &tls);
 
+        if (k != 0)
+                return refuse_reload(r, k > 0 ? "bad-config" : NULL, k < 0 ? error_text(k) : NULL, k);
+        k = prepare(r, config, &metrics, &e);
         if (k != 0) {
-                log_print_with(LOG_ERR, MESSAGE_RELOAD_REFUSED, LOG_FIELDS({ "REASON", k > 0 ? "bad-config" : NULL }),
-                               "not reloaded, nothing has changed%s%s", k < 0 ? ": " : "", k < 0 ? error_text(k) : "");
-                return k;
-        }
-        k = listeners_prepare(r, config, &e);
-        if (k != 0) {
-                log_print_with(LOG_ERR, MESSAGE_RELOAD_REFUSED, LOG_FIELDS({ "REASON", e.reason }),
-                               "not reloaded, nothing has changed: %s", k > 0 ? e.text : error_text(k));
                 relay_config_free(config);
                 SSL_CTX_free(tls);
-                return k;
+                return refuse_reload(r, e.reason, k > 0 ? e.text : error_text(k), k);
         }
         listeners_commit(r);
+        commit_metrics(r, config, metrics);
         r->config = config;
         r->tls = tls;
         r->generation++;
         look_at_all(r);
         relay_config_free(old_config);
         SSL_CTX_free(old_tls);
+        relay_count(&r->counters.n_reloads, 1);
         log_print(LOG_INFO, MESSAGE_RELOADED, "reloaded: %zu items of 'clients'", config->n_rules);
         return 0;
 }

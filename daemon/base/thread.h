@@ -21,6 +21,7 @@ typedef enum ThreadKind {
         THREAD_SOCKET_CLOSER,
         THREAD_WATCHDOG,
         THREAD_STALL_MONITOR,
+        THREAD_METRICS, /* of perfd-relay */
         _THREAD_KIND_MAX,
 } ThreadKind;
 

@@ -30,6 +30,12 @@ static void check_config(const RelayConfig *c) {
 
                 assert(endpoint_parse(c->listen.items[i], &endpoint, NULL) == 0);
         }
+        for (size_t i = 0; i < c->metrics_listen.n; i++) {
+                Endpoint endpoint;
+
+                assert(endpoint_parse(c->metrics_listen.items[i], &endpoint, NULL) == 0 && endpoint_is_loopback(&endpoint));
+        }
+        assert(c->metrics_connections > 0 && c->metrics_request_timeout >= 100 * 1000000 && c->metrics_series >= 100);
         for (size_t i = 0; i < c->n_rules; i++)
                 check_rule(c, &c->rules[i]);
 }

@@ -32,13 +32,14 @@ class Remote(Client):
 
 
 class Relay:
-    """One that is ready, in a folder with a CA of its own. `clients` is the YAML of that key; `client` is the name in the certificate."""
+    """One that is ready, in a folder with a CA of its own. `clients` is the YAML of that key, `tail` what stands behind it; `client` is the
+    name in the certificate."""
 
-    def __init__(self, daemon, clients="[{ name: client, events: ['*'], raw: true }]", listen="", perfd_keys="", **make):
+    def __init__(self, daemon, clients="[{ name: client, events: ['*'], raw: true }]", listen="", perfd_keys="", tail="", **make):
         self.folder = tempfile.TemporaryDirectory(prefix="perfd-test.")
         self.ca = certificates.make(self.folder.name, **make)
         self.stream, self.port = daemon.stream, free_port()
-        self.perfd_keys, self.listen = perfd_keys, listen
+        self.perfd_keys, self.listen, self.tail = perfd_keys, listen, tail
         self.log = open(os.memfd_create("log-of-relay"), "w+b")
         self.process = None
         self.configure(clients)
@@ -51,7 +52,7 @@ class Relay:
         with open(self.at("relay.yaml"), "w", encoding="utf-8") as f:
             f.write(f"version: 1\nperfd: {{ stream: {self.stream}{self.perfd_keys} }}\n"
                     f"listen: {{ tls: ['127.0.0.1:{self.port}'], certificate: server.crt, key: server.key, ca: ca.crt, crl: ca.crl"
-                    f"{self.listen} }}\nclients: {clients}\n")
+                    f"{self.listen} }}\nclients: {clients}\n{self.tail}")
 
     def start(self, prefix=(), **popen):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:

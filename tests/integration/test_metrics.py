@@ -12,24 +12,28 @@ from test_promises import CPUS
 CALLS = 1000
 
 
-def families(daemon, *words):
-    """{(sample, labels): value}, and the text."""
+def families_of(text, is_open=False):
+    """{(sample, labels): value} of a text, read by the parser of that format."""
     try:
         from prometheus_client.openmetrics import parser as openmetrics  # pylint: disable=import-outside-toplevel
         from prometheus_client import parser  # pylint: disable=import-outside-toplevel
     except ImportError:
         raise Skip("no python3-prometheus-client; ./tests/packages test installs it") from None
-    text = subprocess.run([PERFCTL, "--socket", daemon.control, "metrics", *words], capture_output=True, text=True, check=True,
-                          timeout=perfd.PATIENCE).stdout
-    parse = openmetrics if words else parser
     values = {}
-    for family in parse.text_string_to_metric_families(text):
+    for family in (openmetrics if is_open else parser).text_string_to_metric_families(text):
         check(family.documentation and family.type in ("counter", "gauge"), f"{family.name}: {family.type}")
         for sample in family.samples:
             key = sample.name, tuple(sorted(sample.labels.items()))
             check(key not in values, f"{key} is there twice")
             values[key] = sample.value
-    return values, text
+    return values
+
+
+def families(daemon, *words):
+    """The same of `perfctl metrics`, and its text."""
+    text = subprocess.run([PERFCTL, "--socket", daemon.control, "metrics", *words], capture_output=True, text=True, check=True,
+                          timeout=perfd.PATIENCE).stdout
+    return families_of(text, bool(words)), text
 
 
 def of(values, name, **labels):

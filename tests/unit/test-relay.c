@@ -199,10 +199,28 @@ static void test_lines(void **state) {
         assert_int_equal(n_left_out, 40);
 }
 
+static void test_metrics(void **state) {
+        RelayConfig *c = parse("version: 1\n" FILES "clients: [{ name: a }]\nmetrics: { listen: ['127.0.0.1:9464', '[::1]:9464'] }\n", NULL);
+
+        assert_int_equal(c->metrics_listen.n, 2);
+        assert_true(c->metrics_connections == 32 && c->metrics_request_timeout == 10 * NSEC_PER_SEC && c->metrics_series == 20000);
+        relay_config_free(c);
+        c = parse("version: 1\n" FILES "clients: [{ name: a }]\n", NULL);
+        assert_int_equal(c->metrics_listen.n, 0);
+        assert_true(metrics_server_is_of(NULL, c));
+        relay_config_free(c);
+        parse("version: 1\n" FILES "clients: [{ name: a }]\nmetrics: { listen: ['192.0.2.1:1', '[::1]:7444'], series: 99 }\n",
+              "4:21: metrics.listen: found '192.0.2.1:1', which other hosts reach, and metrics are served without TLS; use an address of "
+              "this host alone, such as 127.0.0.1:9464 or [::1]:9464, and let other hosts run `perfctl --host tls://HOST:PORT metrics`\n"
+              "4:36: metrics.listen: found '[::1]:7444', which listen.tls has too: use another port\n"
+              "4:59: metrics.series: found '99', expected a whole number from 100 to 1000000\n");
+}
+
 int main(void) {
         static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_values), cmocka_unit_test(test_errors), cmocka_unit_test(test_predicates), cmocka_unit_test(test_endpoints),
                 cmocka_unit_test(test_frames), cmocka_unit_test(test_rate),   cmocka_unit_test(test_lines),
+                cmocka_unit_test(test_metrics),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,22 @@
+/*
+ * Metrics by HTTP: GET and HEAD of /metrics, on a thread of its own, so that nothing that comes by HTTP, and no perfd that does not answer,
+ * is waited for by streams. All functions: the relay's loop.
+ */
+#pragma once
+
+#include "client/relay/relay-config.h"
+#include "client/relay/relay-counters.h"
+#include "daemon/base/error.h"
+
+typedef struct MetricsServer MetricsServer;
+
+/*
+ * One that serves `config`, which it needs no longer; on sockets of `before`, which may be NULL and goes on, where it has them. *ret is
+ * NULL if the configuration has no address. REFUSED_DENIED: e says which address cannot be had; negative.
+ */
+int metrics_server_start(const RelayConfig *config, const RelayCounters *counters, const MetricsServer *before, MetricsServer **ret,
+                         Explanation *e);
+/* Whether it serves what `config` says; NULL serves nothing. */
+bool metrics_server_is_of(const MetricsServer *s, const RelayConfig *config);
+/* Ends at once, with its connections. Takes NULL. */
+MetricsServer *metrics_server_stop(MetricsServer *s);
