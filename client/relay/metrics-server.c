@@ -22,6 +22,7 @@
 #include "daemon/base/thread.h"
 
 #define REQUEST_MAX ((size_t)16 << 10) /* bytes of memory for a request: its line, its headers, and those of the answer */
+#define SEND_BUFFER (128 << 10) /* of a socket: else Linux keeps megabytes for a client that does not read */
 #define ACCEPTS_PER_TURN 16
 #define PAUSE (200 * NSEC_PER_MSEC) /* without an fd for a connection */
 
@@ -127,6 +128,8 @@ static void end_late_ones(MetricsServer *s) {
 }
 
 static void accept_some(MetricsServer *s, int listen_fd) {
+        static const int send_buffer = SEND_BUFFER;
+
         for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
                 struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
                 socklen_t size = sizeof(address);
@@ -140,6 +143,7 @@ static void accept_some(MetricsServer *s, int listen_fd) {
                         s->collector.http.n_overloads++;
                         close_fd(fd);
                 } else if (fd >= 0) {
+                        (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof(send_buffer));
                         (void)MHD_add_connection(s->http, fd, (struct sockaddr *)&address, size); /* closes it where it fails */
                 }
         }
