@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define NSEC_PER_SEC 1e9
+#define TEXT_SIZE ((size_t)256) /* of a label that is made of several */
 
 typedef struct Writer {
         FILE *f;
@@ -117,6 +118,8 @@ static void write_status(Writer *w, const perfd_status_row *s) {
         one(w, "loss_exact", "0 if losses in the kernel are a lower bound.", s->loss_exact);
         counters(w, "samples", "Samples of all events.");
         put(w, NULL, 0, s->n_samples);
+        counters(w, "lost_samples", "Samples lost before any subscriber, of all events and for any reason.");
+        put(w, NULL, 0, s->n_lost);
         counters(w, "lost", "Samples lost before any subscriber, of all events, by reason.");
         for (size_t i = 0; i < s->n_losses; i++)
                 put(w, LABELS({ "reason", s->losses[i].reason }), s->losses[i].count);
@@ -181,9 +184,75 @@ static void write_subscribers(Writer *w, const perfd_result *ledger) {
 #undef EACH_SUBSCRIBER
 }
 
+#define EVENT_LABELS_MAX 6
+
+/* Whose counter it is: the event, its CPU, and what it is restricted to. A label without a value is none, to Prometheus too. */
+typedef struct EventLabels {
+        Label labels[EVENT_LABELS_MAX];
+        size_t n;
+        CpuText cpu;
+        char units[TEXT_SIZE], containers[TEXT_SIZE], cgroups[TEXT_SIZE];
+} EventLabels;
+
+static void label_add(EventLabels *l, const char *name, const char *value) {
+        if (*value)
+                l->labels[l->n++] = (Label){ name, value };
+}
+
+/* Joined by commas, as far as there is room. */
+static const char *join(char to[static TEXT_SIZE], const char *const *items, size_t n) {
+        size_t at = 0;
+
+        to[0] = '\0';
+        for (size_t i = 0; i < n && at < TEXT_SIZE; i++)
+                at += (size_t)snprintf(to + at, TEXT_SIZE - at, "%s%s", i > 0 ? "," : "", items[i]);
+        return to;
+}
+
+/* Rows of both have the same order mostly: so the search begins where the last one has ended. */
+static const perfd_event_row *find_event(const perfd_result *list, uint32_t id, size_t *at) {
+        const perfd_event_row *event = perfd_result_event(list, *at);
+
+        if (event && event->id == id)
+                return event;
+        for (size_t i = 0; (event = perfd_result_event(list, i)); i++)
+                if (event->id == id) {
+                        *at = i;
+                        return event;
+                }
+        return NULL;
+}
+
+static void labels_set(EventLabels *l, const perfd_event_ledger *row, const perfd_result *list, size_t *at) {
+        const perfd_event_row *event = find_event(list, row->id, at);
+
+        l->n = 0;
+        l->cpu = cpu_text(row->cpu);
+        label_add(l, "event", row->name);
+        label_add(l, "cpu", row->external ? "" : l->cpu.text);
+        if (event) {
+                label_add(l, "target", event->spec->target ? event->spec->target : "");
+                label_add(l, "unit", join(l->units, event->spec->units, event->spec->n_units));
+                label_add(l, "container", join(l->containers, event->spec->containers, event->spec->n_containers));
+                label_add(l, "cgroup", join(l->cgroups, event->spec->cgroups, event->spec->n_cgroups));
+        }
+}
+
+static void write_lost(Writer *w, const perfd_event_ledger *row, const EventLabels *of) {
+        Label labels[EVENT_LABELS_MAX + 1];
+
+        memcpy(labels, of->labels, of->n * sizeof(*labels));
+        for (size_t k = 0; k < row->n_lost; k++) {
+                labels[of->n] = (Label){ "reason", row->lost[k].reason };
+                put(w, labels, of->n + 1, row->lost[k].count);
+        }
+}
+
 static void write_events(Writer *w, const perfd_result *list, const perfd_result *ledger) {
         const perfd_event_ledger *row;
         const perfd_event_row *event;
+        EventLabels l;
+        size_t at = 0;
 
         gauges(w, "event_enabled", "1 if the event is enabled, by its name and what it is in perf list.");
         for (size_t i = 0; (event = perfd_result_event(list, i)); i++)
@@ -191,20 +260,20 @@ static void write_events(Writer *w, const perfd_result *list, const perfd_result
         gauges(w, "event_pending", "1 if the event cannot be opened now.");
         for (size_t i = 0; (event = perfd_result_event(list, i)); i++)
                 put(w, LABELS({ "event", event->spec->name }), *event->pending != '\0');
+#define EACH_EVENT for (size_t i = 0; (row = perfd_result_event_ledger(ledger, i)) && (labels_set(&l, row, list, &at), true); i++)
 #define EVENT_COUNTER(metric, help, member)                                                                            \
         counters(w, metric, help);                                                                                     \
-        for (size_t i = 0; (row = perfd_result_event_ledger(ledger, i)); i++)                                          \
-                put(w, LABELS({ "event", row->name }, { "cpu", row->external ? "" : cpu_text(row->cpu).text }), row->member)
+        EACH_EVENT                                                                                                     \
+                put(w, l.labels, l.n, row->member)
         EVENT_COUNTER("event_count", "The kernel's count of an event, in its unit, by CPU.", count);
         EVENT_COUNTER("event_occurred", "Samples that should have been: delivered + filtered + all that were lost.", occurred);
         EVENT_COUNTER("event_delivered", "Samples that were delivered to the dispatcher.", delivered);
         EVENT_COUNTER("event_filtered", "Samples that a predicate of perfd's own has rejected.", filtered);
-#undef EVENT_COUNTER
         counters(w, "event_lost", "Samples that were lost, by reason.");
-        for (size_t i = 0; (row = perfd_result_event_ledger(ledger, i)); i++)
-                for (size_t k = 0; k < row->n_lost; k++)
-                        put(w, LABELS({ "event", row->name }, { "cpu", row->external ? "" : cpu_text(row->cpu).text },
-                                      { "reason", row->lost[k].reason }), row->lost[k].count);
+        EACH_EVENT
+                write_lost(w, row, &l);
+#undef EVENT_COUNTER
+#undef EACH_EVENT
 }
 
 static void write_probes(Writer *w, const perfd_result *ledger) {

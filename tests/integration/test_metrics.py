@@ -82,6 +82,19 @@ def test_numbers():
         load.exit()
 
 
+def test_targets():
+    """What an event is restricted to is a label of its counters; what the kernel counts is there by CPU."""
+    with Daemon(config="version: 1\ntargets: { workers: { pids: [1] } }\n") as daemon, daemon.client() as control:
+        add(control, {"event": GETPPID, "name": "of-target", "target": pb.Target(name="workers")},
+            {"event": GETPPID, "name": "of-cgroup", "target": pb.Target(cgroups=["/"])}, {"event": GETPPID, "name": "of-all"})
+        values, _ = families(daemon)
+        labels = {name: {tuple(label for label in has if label[0] not in ("cpu", "event")) for (sample, has) in values
+                         if sample == "perfd_event_count_total" and ("event", name) in has} for name in ("of-target", "of-cgroup", "of-all")}
+        equal(labels, {"of-target": {(("target", "workers"),)}, "of-cgroup": {(("cgroup", "/"),)}, "of-all": {()}}, "labels")
+        check(("perfd_event_lost_total", (("cpu", str(CPUS[0])), ("event", "of-target"), ("reason", "kernel_ring"), ("target", "workers"))) in values,
+              sorted(values))
+
+
 def test_not_granted():
     with Daemon(config="version: 1\naccess: {stream-mode: 0666, rules: [{users: [nobody], subscribe: ['cpu-clock']}]}\n") as daemon:
         os.chmod(os.path.dirname(daemon.stream), 0o711)

@@ -215,6 +215,24 @@ def test_check():
                 check(text in done.stderr, f"{text!r} is not in {done.stderr!r}")
 
 
+def test_series():
+    """At most so many as relay.yaml says, those of perfd itself first, and the number of those that are left out."""
+    with Daemon() as daemon, daemon.client() as control, serve(daemon) as relay:
+        add(control, *({"event": "cpu-clock", "name": f"clock{i}", "period": 1_000_000_000} for i in range(30)))
+        every = settled(relay)
+        equal(of(every, "perfd_omitted_series"), 0, "omitted by default")
+        relay.tail = f"metrics: {{ listen: ['127.0.0.1:{relay.metrics}'], series: 300 }}\n"
+        relay.configure("[{ name: client }]")
+        relay.reload()
+        for is_open in False, True:
+            some = scrape(relay, is_open)
+            equal(len(some), 300 + 1, "series, and that which counts them")
+            equal(of(some, "perfd_omitted_series"), len(every) - len(some), "omitted")
+            check(set(some) <= set(every), set(some) - set(every))
+        check(all(any(name == has for has, _ in some) for name in ("perfd_up", "perfd_lost_samples_total", "perfd_ledger_balanced", "perfd_ring_lost_total",
+                                                                    "perfd_reader_stalled_seconds")), sorted(some))
+
+
 def test_not_granted():
     """access.rules of perfd that do not let the relay ask: said, and perfd_up 0."""
     with Daemon(config="version: 1\naccess: {stream-mode: 0666, rules: [{users: [nobody], subscribe: ['cpu-clock']}]}\n") as daemon, \
