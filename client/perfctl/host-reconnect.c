@@ -86,9 +86,9 @@ static int judge(const Hosts *s, const Host *h, int status) {
         return s->may_lose ? PERFCTL_OK : PERFCTL_LOST;
 }
 
-/* status: of wait(2). An attempt that is too much is ended by SIGTERM. */
+/* status: of wait(2). An attempt that is too much is ended by SIGTERM, or by what was typed. */
 static int judge_end(Hosts *s, const Host *h, int status, uint64_t now) {
-        const bool is_ended = WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
+        const bool is_ended = WIFSIGNALED(status) && (WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGINT);
         char away[QUANTITY_SIZE];
 
         if (h->is_away && (is_ended || h->passing)) {

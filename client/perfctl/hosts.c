@@ -29,15 +29,15 @@ static void reap(Hosts *s) {
         }
 }
 
-/* Once: a second signal ends them in the middle of everything. */
-static void tell_to_end(Hosts *s) {
+/* Once: a second signal ends them in the middle of everything. they_know: those that run got the same signal. */
+static void tell_to_end(Hosts *s, bool they_know) {
         if (s->is_told)
                 return;
         s->is_told = true;
         for (size_t i = 0; i < s->n; i++)
-                if (s->list[i].pid > 0)
+                if (s->list[i].pid > 0 && !they_know)
                         (void)kill(s->list[i].pid, SIGTERM);
-                else if (s->list[i].again > 0)
+                else if (s->list[i].pid == 0 && s->list[i].again > 0)
                         host_give_up(s, &s->list[i]);
 }
 
@@ -74,12 +74,11 @@ static int loop(Hosts *s) {
 
                 output_flush(&s->p->out);
                 if (s->p->out.error) /* nobody reads it: each of them ends as it does when nobody reads what it prints */
-                        tell_to_end(s);
+                        tell_to_end(s, false);
                 r = is_running(s) ? wait_for(s, fds, hosts_until_retry(s, wait)) : 0;
                 signals = signals_take();
-                s->is_told |= signals.is_for_all;
                 if (signals.end)
-                        tell_to_end(s);
+                        tell_to_end(s, signals.is_for_all);
                 for (size_t i = 0; i < s->n && r == 0; i++)
                         for (int which = 0; which < PIPES; which++)
                                 if (fds[1 + PIPES * i + (size_t)which].revents)
@@ -139,7 +138,7 @@ static int run_all(Hosts *s, int (*run)(Perfctl *p)) {
                 r = host_start(s, &s->list[i]);
         if (r == 0)
                 r = loop(s);
-        tell_to_end(s); /* those of a start that failed */
+        tell_to_end(s, false); /* those of a start that failed */
         if (r == 0 && s->form == HOSTS_MERGED && s->p->out.error == 0 && has_streamed(s))
                 print_ledger(s);
         r = r == 0 ? worst(s) : r;

@@ -3,13 +3,16 @@
 others go on, nothing is doubled, and the closing ledger has a row for each. The hosts are daemons of this machine. Needs root."""
 import collections
 import contextlib
+import fcntl
 import json
 import os
+import pty
 import re
 import signal
 import socket
 import subprocess
 import tempfile
+import termios
 
 import perfd
 from perfd import Daemon, Workload, add, check, equal, pb, wait_until
@@ -381,6 +384,37 @@ def test_count_and_keys():
         items = out.rows()
         equal(len(of(items, url(first), "gap")), 1, "gaps")
         check_sum(items)
+
+
+def test_typed():
+    """Ctrl-C at a terminal, which each process gets by itself: while one waits for its next attempt, and while an attempt hangs."""
+    config = config_of([os.getpid()])
+    for hangs in False, True:
+        with Out() as out, Daemon(config=config) as other, Daemon(config=config) as first, contextlib.ExitStack() as stack:
+            master, terminal = pty.openpty()
+            stack.callback(os.close, master)
+            watch = subprocess.Popen([PERFCTL, "--host", url(other), "--host", url(first), "watch", "calls", "--json"], stdin=terminal,
+                                     stdout=out, stderr=subprocess.PIPE, text=True, start_new_session=True,
+                                     preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+            os.close(terminal)
+            wait_until(lambda o=other, f=first: o.status().n_subscribers and f.status().n_subscribers, "the watches to begin")
+            kill(first)
+            if hangs:
+                os.unlink(first.control)
+                silent = stack.enter_context(socket.socket(socket.AF_UNIX))
+                silent.bind(first.control)
+                silent.listen()
+                silent.settimeout(perfd.PATIENCE)
+                stack.enter_context(silent.accept()[0])
+            else:  # which is said of the first attempt, and not again of the others
+                while "nobody listens" not in watch.stderr.readline():
+                    pass
+            os.write(master, b"\x03")
+            err = watch.communicate(timeout=perfd.PATIENCE)[1]
+            equal(watch.returncode, 4, f"the status, {err!r}")
+            items = out.rows()
+            equal(len(of(items, url(first), "gap")), 1, "gaps")
+            check_sum(items)
 
 
 if __name__ == "__main__":
