@@ -119,7 +119,9 @@ void rig_start(Rig *rig) {
 
         played_start();
         played_threads_start(&s->readers.dispatcher);
-        *rig = (Rig){ .supervisor = { .loop.ready_fd = -1, .closer = CLOSER_NULL, .readers = { .acknowledge_fd = -1, .uid_socket = -1 },
+        /* somebody is subscribed, so that side records are wanted; nobody hears of the tasks of this machine */
+        *rig = (Rig){ .supervisor = { .loop.ready_fd = -1, .closer = CLOSER_NULL,
+                                      .readers = { .acknowledge_fd = -1, .uid_socket = -1, .wants_tasks = true },
                                       .subscriptions.memory = SUBSCRIBER_MEMORY_NULL, .ledger.losses = LOSSES_NULL,
                                       .changes.hotplug_fd = -1 } };
         supervisor_compose(s);

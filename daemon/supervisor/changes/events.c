@@ -38,28 +38,18 @@ static bool is_inherited(const EventSpec *spec) {
 
 /* The carriers write side records only while something is traced, or will be by those who are born meanwhile. */
 static int changes_update_active(Changes *s, Explanation *e) {
-        bool active = false;
+        bool observes = false, has_inherited = false;
         int error;
 
-        for (const Registration *r = s->events->registrations; r; r = r->next)
-                active |= !r->event->external && (r->enabled || is_inherited(&r->event->spec));
+        for (const Registration *r = s->events->registrations; r; r = r->next) {
+                has_inherited |= !r->event->external && is_inherited(&r->event->spec);
+                observes |= !r->event->external && r->enabled;
+        }
         events_update_window(s->events);
-        if (active == s->readers->active)
-                return 0;
-        process_tree_forget(&s->readers->process_tree); /* who is born while the carriers are off is not noticed, nor who ends */
-        if (active)
-                error = event_fds_enable(s->readers, (PerfFdSet *const[]){ &s->readers->carrier_fds }, 1, "the ring's carrier", e);
-        else
-                error = event_fds_disable(s->readers, (PerfFdSet *const[]){ &s->readers->carrier_fds }, 1);
-        if (error != 0)
-                return error;
-        s->readers->active = active;
-        if (!active)
-                error = readers_hear_uids(s->readers, false);
-        if (error < 0)
-                return error;
-        s->readers->knows_tasks = false; /* while they were off, who came and went was not noticed */
-        return active && s->readers->wants_tasks ? readers_learn_tasks(s->readers) : 0;
+        s->readers->observes = observes || has_inherited;
+        s->readers->has_inherited = has_inherited;
+        error = readers_update_carriers(s->readers, e);
+        return error == 0 && s->readers->wants_tasks ? readers_learn_tasks(s->readers) : error;
 }
 
 /* It is the only one of its name. */

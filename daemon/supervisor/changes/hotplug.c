@@ -251,7 +251,7 @@ static int cpu_went(Changes *s, uint32_t slot) {
 /*
  * Whether a CPU that is there has been there all the time since its ring was opened. When it goes, the kernel takes its
  * events off and never puts them back (perf_event_exit_cpu()): the time that the carrier has run stands still then. Without
- * any event carriers are off, and nothing can be told.
+ * any event, and while nobody needs side records, carriers are off, and nothing can be told: then it counts as one that came.
  *
  * A reader's affinity would say it too, but not always: the kernel widens it when the thread is to run, and not if it sleeps
  * until its CPU is back.

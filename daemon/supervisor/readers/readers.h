@@ -71,7 +71,9 @@ typedef struct Readers {
         uint64_t sequence, generation; /* of the last command to readers, and the last published snapshot */
         uint64_t n_cuts;  /* the number of the last cut */
         int uid_socket;   /* reports of changed uids; -1: there are none */
-        bool active;      /* the carriers are enabled */
+        bool observes;    /* an event of the kernel is enabled, or children may be born into one that is not */
+        bool has_inherited; /* of these, one that children inherit: main has to know of births */
+        bool active;      /* the carriers are enabled: readers_update_carriers() */
         bool wants_tasks; /* somebody is subscribed, or about to be */
         bool tells_notes; /* readers tell the dispatcher of tasks: the last published snapshot says so */
         bool knows_tasks; /* the dispatcher has heard of those that were there before */

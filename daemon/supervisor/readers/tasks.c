@@ -4,7 +4,8 @@
  * The order of things is what makes names exact: first the readers tell the dispatcher whatever records say from now
  * on, then /proc is read, and what it says is older than these where both know something. Only then does a stream
  * begin, or an event fire. So /proc is read when somebody subscribes and nobody was, and again when the carriers were
- * off for a while, because nobody noticed then who came and went.
+ * off for a while, because nobody noticed then who came and went. They are on only while somebody needs to know: each fork of
+ * the host costs the records, and a reader who reads them.
  */
 
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include "daemon/supervisor/readers/budgets.h"
 #include "daemon/supervisor/readers/publish.h"
 #include "daemon/supervisor/readers/readers.h"
+#include "daemon/supervisor/readers/switch.h"
 #include "daemon/supervisor/readers/tasks.h"
 
 #define MOVES "cgroup:cgroup_attach_task"
@@ -153,6 +155,32 @@ static int scan_processes(Readers *s, TaskScan **ret, Explanation *e) {
         return r;
 }
 
+int readers_update_carriers(Readers *s, Explanation *e) {
+        bool on = s->observes && (s->wants_tasks || s->has_inherited);
+        int error;
+
+        if (on == s->active)
+                return 0;
+        process_tree_forget(&s->process_tree); /* who is born while the carriers are off is not noticed, nor who ends */
+        if (on)
+                error = event_fds_enable(s, (PerfFdSet *const[]){ &s->carrier_fds }, 1, "the ring's carrier", e);
+        else
+                error = event_fds_disable(s, (PerfFdSet *const[]){ &s->carrier_fds }, 1);
+        if (error != 0)
+                return error;
+        s->active = on;
+        s->knows_tasks = false; /* while they were off, who came and went was not noticed */
+        return on ? 0 : readers_hear_uids(s, false);
+}
+
+int readers_forget_tasks(Readers *s) {
+        int r;
+
+        s->wants_tasks = s->knows_tasks = false;
+        r = readers_update_carriers(s, NULL);
+        return r < 0 ? r : readers_hear_uids(s, false);
+}
+
 int readers_learn_tasks(Readers *s) {
         _cleanup_(task_scan_freep) TaskScan *scan = NULL;
         Explanation e = EXPLANATION_NULL;
@@ -161,10 +189,16 @@ int readers_learn_tasks(Readers *s) {
 
         thread_assert(THREAD_MAIN);
         s->wants_tasks = true;
-        if (s->knows_tasks || !s->active)
+        if (!s->observes || !s->dispatcher_started || (s->active && s->knows_tasks)) /* nobody is to hear of them */
                 return 0;
         if (!s->tells_notes)
                 r = readers_publish(s);
+        if (r == 0)
+                r = readers_update_carriers(s, &e);
+        if (r > 0) {
+                log_print(LOG_WARNING, MESSAGE_TASKS_UNNAMED, "tasks have no names: %s", e.text);
+                return 0;
+        }
         if (r == 0)
                 r = readers_hear_uids(s, true);
         if (r == 0 && !s->host->cgroups.path)

@@ -22,6 +22,10 @@ typedef struct CgroupMigrations {
  * dispatcher hears of all tasks that are there. Does nothing if it knows them. REFUSED_CANCELLED, negative.
  */
 int readers_learn_tasks(Readers *s);
+/* Nobody is subscribed any more. */
+int readers_forget_tasks(Readers *s);
+/* Behind a change of who needs side records: the carriers write them, or not. Refused: one of them cannot be enabled. */
+int readers_update_carriers(Readers *s, Explanation *e);
 /* Once, before the dispatcher: the kernel's reports of changed uids, if it gives them. */
 void readers_find_uids(Readers *s);
 /* From before /proc is read until nobody is subscribed, or nothing is observed. */

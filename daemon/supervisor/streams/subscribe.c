@@ -123,6 +123,8 @@ static int add_subscription(Streams *s, uid_t uid, Subscription *u, Explanation 
         if (r != 0) {
                 int given = streams_discharge_routes(s, u);
 
+                if (given >= 0 && !s->subscriptions->first)
+                        given = readers_forget_tasks(s->readers);
                 return given < 0 ? given : r;
         }
         u->since = s->readers->generation + 1;
@@ -149,8 +151,7 @@ static int streams_end_subscription(Streams *s, Subscription *u) {
         subscription_free(u);
         if (s->subscriptions->first)
                 return r;
-        s->readers->wants_tasks = s->readers->knows_tasks = false;
-        return r < 0 ? r : readers_hear_uids(s->readers, false);
+        return r < 0 ? r : readers_forget_tasks(s->readers);
 }
 
 static int start_packet(const Streams *s, const Subscriber *sub, const Perfd__V1__SubscribeRequest *q, Packet **ret) {
