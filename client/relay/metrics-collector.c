@@ -27,7 +27,11 @@ void collector_init(Collector *c, const char *stream, size_t n_series_max, const
                           .lock = PTHREAD_MUTEX_INITIALIZER };
 }
 
-static void forget_answers(Collector *c) {
+static void forget(Collector *c) {
+        perfd_result_free(c->status);
+        perfd_result_free(c->list);
+        perfd_result_free(c->ledger);
+        c->status = c->list = c->ledger = NULL;
         for (size_t i = 0; i < ARRAY_SIZE(c->answers); i++) {
                 if (c->answers[i])
                         MHD_destroy_response(c->answers[i]);
@@ -36,7 +40,7 @@ static void forget_answers(Collector *c) {
 }
 
 void collector_deinit(Collector *c) {
-        forget_answers(c);
+        forget(c);
         pthread_mutex_destroy(&c->lock);
 }
 
@@ -49,17 +53,6 @@ void collector_interrupt(Collector *c) {
 }
 
 /* ---- asking perfd ------------------------------------------------------------------------------------------------ */
-
-typedef struct Answers {
-        perfd_result *status, *list, *ledger;
-} Answers;
-
-static void answers_deinit(Answers *a) {
-        perfd_result_free(a->status);
-        perfd_result_free(a->list);
-        perfd_result_free(a->ledger);
-        *a = (Answers){ .status = NULL };
-}
 
 /* -1: errno. */
 static int connect_perfd(const char *path) {
@@ -94,7 +87,7 @@ static void set_timeout(perfd_client *client, nsec_t deadline) {
         perfd_client_set_timeout(client, now < deadline ? (int)((deadline - now) / NSEC_PER_MSEC) : 0);
 }
 
-static bool ask(perfd_client *client, int fd, Answers *ret, char *why, size_t size) {
+static bool ask(Collector *c, perfd_client *client, int fd, char *why, size_t size) {
         nsec_t deadline = clock_now(CLOCK_MONOTONIC) + COLLECT_WITHIN;
         int r;
 
@@ -107,27 +100,27 @@ static bool ask(perfd_client *client, int fd, Answers *ret, char *why, size_t si
         r = perfd_client_connect_fd(client, fd);
         if (r == 0) {
                 set_timeout(client, deadline);
-                r = perfd_status(client, &ret->status);
+                r = perfd_status(client, &c->status);
         }
-        if (r == 0 && perfd_result_status(ret->status)->access && !perfd_result_status(ret->status)->access->status) {
+        if (r == 0 && perfd_result_status(c->status)->access && !perfd_result_status(c->status)->access->status) {
                 (void)snprintf(why, size, "access.rules of perfd do not grant `status` to the user of the relay: perfd.yaml(5)");
                 return false;
         }
         if (r == 0) {
                 set_timeout(client, deadline);
-                r = perfd_list(client, NULL, &ret->list);
+                r = perfd_list(client, NULL, &c->list);
         }
         if (r == 0) {
                 set_timeout(client, deadline);
-                r = perfd_ledger(client, &ret->ledger);
+                r = perfd_ledger(client, &c->ledger);
         }
         if (r != 0)
                 (void)snprintf(why, size, "%s", perfd_client_error(client)->message);
         return r == 0;
 }
 
-/* All of them, or none: then `why` says why. */
-static bool collect(Collector *c, Answers *ret, char *why, size_t size) {
+/* All that perfd has to say, or nothing: then `why` says why. */
+static bool collect(Collector *c, char *why, size_t size) {
         perfd_client *client = perfd_client_new("perfd-relay " PERFD_VERSION ", metrics");
         _cleanup_close_ int fd = client ? connect_perfd(c->stream) : -1;
         bool is_whole = false;
@@ -135,11 +128,11 @@ static bool collect(Collector *c, Answers *ret, char *why, size_t size) {
         if (fd < 0)
                 (void)snprintf(why, size, "%s: %s", c->stream, client ? strerror(errno) : strerror(ENOMEM));
         else if (set_perfd_fd(c, fd))
-                is_whole = ask(client, fd, ret, why, size);
+                is_whole = ask(c, client, fd, why, size);
         (void)set_perfd_fd(c, -1); /* before it is closed */
         perfd_client_free(client);
         if (!is_whole)
-                answers_deinit(ret);
+                forget(c);
         return is_whole;
 }
 
@@ -161,7 +154,7 @@ static uint64_t difference(uint64_t a, uint64_t b) {
         return a > b ? a - b : 0; /* they are not of one moment */
 }
 
-static struct MHD_Response *answer_new(Collector *c, const Answers *a, MetricsForm form) {
+static struct MHD_Response *answer_new(Collector *c, MetricsForm form) {
         const RelayCounters *relay = c->relay;
         uint64_t n_closed = relay_counted(&relay->n_closed), n_admitted_closed = relay_counted(&relay->n_admitted_closed),
                  n_admitted = relay_counted(&relay->n_admitted), n_accepted = relay_counted(&relay->n_accepted),
@@ -189,10 +182,10 @@ static struct MHD_Response *answer_new(Collector *c, const Answers *a, MetricsFo
                 { "relay_collections", "How often perfd was asked for these metrics, by result.", true, "result", "done",
                   c->http.n_collections },
                 { "relay_collections", NULL, true, "result", "failed", c->http.n_collections_failed },
-                { "relay_collection_seconds", "How long perfd and the relay took for these metrics.", false, NULL, NULL,
+                { "relay_collection_seconds", "How long perfd took to answer.", false, NULL, NULL,
                   c->http.collection_time, true },
         };
-        const MetricsSource source = { .status = a->status, .list = a->list, .ledger = a->ledger, .numbers = numbers,
+        const MetricsSource source = { .status = c->status, .list = c->list, .ledger = c->ledger, .numbers = numbers,
                                        .n_numbers = ARRAY_SIZE(numbers) };
         struct MHD_Response *answer = NULL;
         char *text = NULL;
@@ -221,29 +214,28 @@ static struct MHD_Response *answer_new(Collector *c, const Answers *a, MetricsFo
         return answer;
 }
 
-static void renew(Collector *c) {
+/* False: interrupted; that perfd does not answer would not be true. */
+static bool renew(Collector *c) {
         nsec_t begin = clock_now(CLOCK_MONOTONIC);
-        Answers answers = { .status = NULL };
         char why[512] = "";
-        bool is_up = collect(c, &answers, why, sizeof(why));
+        bool is_up;
 
-        forget_answers(c);
-        if (!set_perfd_fd(c, -1)) { /* that it does not answer would not be true */
-                answers_deinit(&answers);
-                return;
-        }
+        forget(c);
+        is_up = collect(c, why, sizeof(why));
+        if (!set_perfd_fd(c, -1))
+                return false;
         c->http.n_collections += is_up;
         c->http.n_collections_failed += !is_up;
-        c->http.collection_time = clock_now(CLOCK_MONOTONIC) - begin;
-        log_change(c, is_up, why);
-        for (size_t i = 0; i < ARRAY_SIZE(c->answers); i++)
-                c->answers[i] = answer_new(c, &answers, (MetricsForm)i);
-        answers_deinit(&answers);
         c->at = clock_now(CLOCK_MONOTONIC);
+        c->http.collection_time = c->at - begin;
+        log_change(c, is_up, why);
+        return true;
 }
 
 struct MHD_Response *collector_get(Collector *c, MetricsForm form) {
-        if (!c->answers[form] || clock_now(CLOCK_MONOTONIC) - c->at >= FRESH_FOR)
-                renew(c);
+        if ((c->at == 0 || clock_now(CLOCK_MONOTONIC) - c->at >= FRESH_FOR) && !renew(c))
+                return NULL;
+        if (!c->answers[form])
+                c->answers[form] = answer_new(c, form);
         return c->answers[form];
 }

@@ -21,8 +21,9 @@ typedef struct Collector {
         size_t n_series_max;
         const RelayCounters *relay;
         HttpCounters http;
-        nsec_t at; /* of the answers below, CLOCK_MONOTONIC */
-        struct MHD_Response *answers[2]; /* by MetricsForm; NULL: none yet */
+        nsec_t at; /* when perfd was asked last, CLOCK_MONOTONIC; 0: never */
+        perfd_result *status, *list, *ledger; /* what it has said; NULL: nothing */
+        struct MHD_Response *answers[2];      /* of that, by MetricsForm; NULL: nobody has wanted it yet */
         bool is_up;                      /* what the log has said of perfd last */
         bool has_been_asked;
         pthread_mutex_t lock; /* of the two below */

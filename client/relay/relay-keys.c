@@ -63,8 +63,8 @@ const Key relay_keys[] = {
           IN_CONFIG(metrics_connections), .min = 1, .max = 1024 },
         { "metrics.request-timeout", KEY_DURATION, "10s", "a duration from 100ms to 5m", "how long a connection may last",
           IN_CONFIG(metrics_request_timeout), .min = 100 * MSEC, .max = 300000 * MSEC },
-        { "metrics.series", KEY_COUNT, "20000", "a whole number from 100 to 1000000", "series at most", IN_CONFIG(metrics_series),
-          .min = 100, .max = 1000000 },
+        { "metrics.series", KEY_COUNT, "20000", "a whole number from 100 to 100000", "series at most", IN_CONFIG(metrics_series),
+          .min = 100, .max = 100000 },
 };
 
 const size_t n_relay_keys = sizeof(relay_keys) / sizeof(relay_keys[0]);

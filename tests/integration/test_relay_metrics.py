@@ -202,7 +202,7 @@ def test_check():
                 ("metrics: { listen: ['[::1]:1'], connections: 0, request-timeout: 1ms, series: 7, lissen: [] }\n",
                  ["5:46: metrics.connections: found '0', expected a whole number from 1 to 1024",
                   "5:66: metrics.request-timeout: found '1ms', expected a duration from 100ms to 5m",
-                  "5:79: metrics.series: found '7', expected a whole number from 100 to 1000000",
+                  "5:79: metrics.series: found '7', expected a whole number from 100 to 100000",
                   "5:82: unknown key 'lissen'; did you mean 'listen'?"]),
                 ("metrics: { series: 200 }\n", ["5:10: key 'listen' is missing, expected loopback addresses"]),
                 ("metrics: yes\n", ["5:10: metrics: found 'yes', expected a mapping of keys to values"])):

@@ -213,7 +213,7 @@ static void test_metrics(void **state) {
               "4:21: metrics.listen: found '192.0.2.1:1', which other hosts reach, and metrics are served without TLS; use an address of "
               "this host alone, such as 127.0.0.1:9464 or [::1]:9464, and let other hosts run `perfctl --host tls://HOST:PORT metrics`\n"
               "4:36: metrics.listen: found '[::1]:7444', which listen.tls has too: use another port\n"
-              "4:59: metrics.series: found '99', expected a whole number from 100 to 1000000\n");
+              "4:59: metrics.series: found '99', expected a whole number from 100 to 100000\n");
 }
 
 int main(void) {
