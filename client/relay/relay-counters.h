@@ -14,6 +14,7 @@ typedef struct RelayCounters {
         _Atomic uint64_t n_overloads;                    /* closed at once, by the limits before authentication */
         _Atomic uint64_t n_sent, n_received;             /* bytes, to and from clients, without what TLS adds */
         _Atomic uint64_t n_reloads, n_reloads_refused;
+        _Atomic uint64_t certificate_end;                /* of the relay's own, seconds since 1970 */
 } RelayCounters;
 
 static inline void relay_count(_Atomic uint64_t *counter, uint64_t n) {

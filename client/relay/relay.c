@@ -148,6 +148,8 @@ int relay_start(Relay *r, const char *path) {
         if (k == 0)
                 k = start_loop(r);
         if (k == 0)
+                atomic_store(&r->counters.certificate_end, (uint64_t)tls_own_expiry(r->tls));
+        if (k == 0)
                 k = start_listening(r);
         if (k == 0) {
                 log_print(LOG_INFO, MESSAGE_READY, "ready: %zu items of 'clients'", r->config->n_rules);

@@ -138,6 +138,7 @@ int relay_reload(Relay *r) {
         r->config = config;
         r->tls = tls;
         r->generation++;
+        atomic_store(&r->counters.certificate_end, (uint64_t)tls_own_expiry(tls));
         look_at_all(r);
         relay_config_free(old_config);
         SSL_CTX_free(old_tls);

@@ -217,18 +217,25 @@ int tls_verify_again(SSL *ssl, SSL_CTX *context) {
         return error;
 }
 
+/* 0: it has no time that OpenSSL can read. */
+static time_t end_of(const X509 *certificate) {
+        struct tm tm;
+
+        return ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &tm) == 1 ? timegm(&tm) : 0;
+}
+
+time_t tls_own_expiry(const SSL_CTX *context) {
+        return end_of(SSL_CTX_get0_certificate(context));
+}
+
 time_t tls_expiry(SSL *ssl) {
         const STACK_OF(X509) *chain = SSL_get0_verified_chain(ssl);
         time_t first = 0;
 
         for (int i = 0; i < sk_X509_num(chain); i++) {
-                struct tm tm;
-                time_t end;
+                time_t end = end_of(sk_X509_value(chain, i));
 
-                if (ASN1_TIME_to_tm(X509_get0_notAfter(sk_X509_value(chain, i)), &tm) != 1)
-                        continue;
-                end = timegm(&tm);
-                if (i == 0 || end < first)
+                if (end != 0 && (first == 0 || end < first))
                         first = end;
         }
         return first;

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import time
 
@@ -231,6 +232,24 @@ def test_series():
             check(set(some) <= set(every), set(some) - set(every))
         check(all(any(name == has for has, _ in some) for name in ("perfd_up", "perfd_lost_samples_total", "perfd_ledger_balanced", "perfd_ring_lost_total",
                                                                     "perfd_reader_stalled_seconds")), sorted(some))
+
+
+def test_certificate():
+    """When the relay's certificate ends, to the second; of the one that it has, not of one that it has not read."""
+    def end_of_file(relay):
+        text = subprocess.run(["openssl", "x509", "-in", relay.at("server.crt"), "-noout", "-enddate"], capture_output=True, text=True,
+                              check=True, timeout=perfd.PATIENCE).stdout.strip()
+        return ssl.cert_time_to_seconds(text.removeprefix("notAfter="))
+
+    with Daemon() as daemon, serve(daemon) as relay:
+        before = end_of_file(relay)
+        equal(of(scrape(relay), "perfd_relay_certificate_end_timestamp_seconds"), before, "the end")
+        relay.ca.issue("server", alternatives=["localhost"], usage="serverAuth", end=40)
+        after = end_of_file(relay)
+        check(before != after, "the certificate is the same")
+        equal(of(settled(relay), "perfd_relay_certificate_end_timestamp_seconds"), before, "before it is read")
+        relay.reload()
+        equal(of(settled(relay), "perfd_relay_certificate_end_timestamp_seconds"), after, "behind a reload")
 
 
 def test_not_granted():
