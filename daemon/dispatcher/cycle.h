@@ -185,11 +185,10 @@ int dispatcher_notify_silent(Dispatcher *d, uint32_t slot, nsec_t asked_at);
 int subscriber_send(Dispatcher *d, Subscriber *s);
 /* Wakes subscribers that have something to read in shared memory. */
 int dispatcher_end_cycle(Dispatcher *d);
-/* The tick at which subscribers of this latency are woken; 0: at each end of a cycle that has something for them. */
-nsec_t channel_choose_tick(nsec_t latency);
 /* True if its subscribers need not be woken at the end of each cycle, of which there are more because others requested less. */
 static inline bool channel_has_own_tick(const Dispatcher *d, const Channel *c) {
-        return c->tick > atomic_load_explicit(&d->dispatching.tick, memory_order_relaxed) && d->n_closing == 0 && !d->is_closing_all;
+        return c->tick_most / 2 >= atomic_load_explicit(&d->dispatching.tick, memory_order_relaxed) && d->n_closing == 0 &&
+               !d->is_closing_all;
 }
 /* Its subscribers are to be woken at the end of a cycle: those with wakeup_pending. */
 static inline void dispatcher_wake_later(Dispatcher *d, Channel *c) {

@@ -29,7 +29,7 @@ static Channel *dispatcher_need_channel(Dispatcher *d, const Subscriber *s) {
         c = calloc(1, sizeof(*c));
         if (!c)
                 return NULL;
-        *c = (Channel){ .number = s->number, .order = s->order, .tick = channel_choose_tick(s->latency), .next = d->channels,
+        *c = (Channel){ .number = s->number, .order = s->order, .tick_most = s->latency / 2, .next = d->channels,
                         .side = &d->side[s->order] };
         if (d->channels)
                 d->channels->before = c;

@@ -88,8 +88,8 @@ struct Channel {
         bool is_unflushed, is_to_wake; /* it is in Dispatcher.unflushed, in Dispatcher.to_wake */
         uint32_t number;
         StreamOrder order;
-        nsec_t tick;     /* of its subscribers' wakeups; 0: they are woken whenever there is something */
-        nsec_t woken_at; /* CLOCK_MONOTONIC */
+        nsec_t tick_most; /* of its subscribers' wakeups: half of their latency; 0: they are woken whenever there is something */
+        nsec_t woken_at;  /* CLOCK_MONOTONIC */
         uint64_t since;
         uint64_t reading; /* Dispatcher.n_readings when it was told one last */
         const uint64_t *side; /* Dispatcher.side of its order */

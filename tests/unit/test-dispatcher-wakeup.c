@@ -16,7 +16,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ts) {
 static void world_init(Rig *r, nsec_t latency) {
         now = 1000 * OWN_TICK + NSEC_PER_MSEC;
         rig_init(r);
-        r->subscriber->channel->tick = channel_choose_tick(latency);
+        r->subscriber->channel->tick_most = latency / 2;
 }
 
 /* A cycle that brings an item; the bytes that the subscriber gets. */
@@ -69,6 +69,37 @@ static void test_at_once(void **state) {
         }
 }
 
+/* Others requested less, whatever it is: at most three times in its own latency, and no item waits for more than half of that. */
+static void test_any_latency(void **state) {
+        static const struct {
+                nsec_t latency, shortest; /* us */
+                size_t cycles;            /* from one wakeup to the next */
+        } rows[] = {
+                { 5000, 1000, 2 }, { 2000, 200, 5 }, { 20000, 1000, 10 }, { 20000, 3000, 3 }, { 100000, 1000, 50 },
+                { 100000, 24000, 2 }, { 5000, 100, 25 }, { 4000, 1000, 2 }, { 3999, 1000, 1 }, { 400, 100, 2 },
+        };
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                const nsec_t tick = rows[i].shortest * NSEC_PER_USEC;
+                const size_t n = rows[i].cycles;
+                Rig r;
+
+                world_init(&r, rows[i].latency * NSEC_PER_USEC);
+                atomic_store(&r.dispatcher.dispatching.tick, tick);
+                now -= now % (n * tick);
+                for (size_t cycles = 0; cycles < 4 * n; cycles++, now += tick) {
+                        const bool is_woken = cycle(&r) > 0;
+
+                        assert_int_equal(is_woken, cycles % n == 0);
+                        if (n > 1 && cycles % n > 0) /* also if no other cycle comes */
+                                assert_int_equal(dispatcher_until_wakeup(&r.dispatcher), (n - cycles % n) * tick);
+                }
+                assert_true(n == 1 || 3 * n * tick > rows[i].latency * NSEC_PER_USEC);
+                assert_true(2 * n * tick <= rows[i].latency * NSEC_PER_USEC);
+                rig_deinit(&r);
+        }
+}
+
 /* Whoever ends does not wait, and neither does much. */
 static void test_no_wait(void **state) {
         size_t n = 0;
@@ -91,6 +122,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_own_tick),
                 cmocka_unit_test(test_at_once),
+                cmocka_unit_test(test_any_latency),
                 cmocka_unit_test(test_no_wait),
         };
 
