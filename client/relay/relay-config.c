@@ -18,37 +18,46 @@
 #include "daemon/base/glob.h"
 #include "daemon/route/match.h"
 
-static bool key_is_of_rule(const Key *k) {
-        return strncmp(k->pattern, "clients[].", strlen("clients[].")) == 0;
+static const char of_file[] = "", of_rule[] = "clients[].", of_route[] = "publish.routes.NAME.";
+
+/* Which of these a key's value is a part of. */
+static const char *key_part(const Key *k) {
+        return strncmp(k->pattern, of_rule, strlen(of_rule)) == 0 ? of_rule
+               : strncmp(k->pattern, of_route, strlen(of_route)) == 0 ? of_route : of_file;
 }
 
 static bool key_has_value(const Key *k) {
-        return k->type != KEY_SECTION && k->type != KEY_RULES;
+        return k->type != KEY_SECTION && k->type != KEY_RULES && k->type != KEY_NAMED;
 }
 
-static int set_defaults(bool of_rule, void *object) {
+static int set_defaults(const char *part, void *object) {
         Explanation e;
         int r = 0;
 
         for (size_t i = 0; i < n_relay_keys && r == 0; i++)
-                if (relay_keys[i].default_text && key_is_of_rule(&relay_keys[i]) == of_rule)
+                if (relay_keys[i].default_text && key_part(&relay_keys[i]) == part)
                         r = value_decode(&relay_keys[i], relay_keys[i].default_text, object, &e);
         return r;
 }
 
-static void values_free(bool of_rule, void *object) {
+static void values_free(const char *part, void *object) {
         for (size_t i = 0; i < n_relay_keys; i++)
-                if (key_has_value(&relay_keys[i]) && key_is_of_rule(&relay_keys[i]) == of_rule)
+                if (key_has_value(&relay_keys[i]) && key_part(&relay_keys[i]) == part)
                         value_deinit(&relay_keys[i], object);
 }
 
 RelayConfig *relay_config_free(RelayConfig *c) {
         for (size_t i = 0; i < c->n_rules; i++) {
                 pattern_free(c->rules[i].glob);
-                values_free(true, &c->rules[i]);
+                values_free(of_rule, &c->rules[i]);
         }
         free(c->rules);
-        values_free(false, c);
+        for (size_t i = 0; i < c->publish.n_routes; i++) {
+                free(c->publish.routes[i].name);
+                values_free(of_route, &c->publish.routes[i]);
+        }
+        free(c->publish.routes);
+        values_free(of_file, c);
         free(c->path);
         free(c);
         return NULL;
@@ -124,7 +133,7 @@ static int rule_build(Build *b, RelayConfig *c, const Node *item) {
                 return error_origin(-ENOMEM);
         rule = &c->rules[c->n_rules++];
         *rule = (RelayRule){ .at = item->at };
-        r = set_defaults(true, rule);
+        r = set_defaults(of_rule, rule);
         if (r == 0)
                 r = section_build(b, "clients[]", item, rule);
         return r == 0 ? rule_check(b, rule, item) : r;
@@ -232,7 +241,7 @@ static int paths_complete(RelayConfig *c) {
 }
 
 static int feed(RelayConfig *c, const char *bytes, size_t length, ConfigDiagnostics *m) {
-        static const BuildPart parts[_KEY_TYPE_MAX] = { [KEY_RULES] = rules_build };
+        static const BuildPart parts[_KEY_TYPE_MAX] = { [KEY_RULES] = rules_build, [KEY_NAMED] = publish_routes_build };
         Build b = { .diagnostics = m, .parts = parts, .keys = relay_keys, .n_keys = n_relay_keys, .set_at = c->set_at };
         _cleanup_(document_deinit) Document d = DOCUMENT_NULL;
         int r = document_decode(c->path, 0, bytes, length, m, &d);
@@ -245,7 +254,7 @@ static int feed(RelayConfig *c, const char *bytes, size_t length, ConfigDiagnost
         if (r == 0) {
                 listen_check(&b, d.root, c);
                 settings_check(&b, c);
-                r = paths_complete(c);
+                r = publish_check(&b, d.root, &c->publish) ?: paths_complete(c);
         }
         return r;
 }
@@ -256,7 +265,7 @@ static int config_new(const char *path, RelayConfig **ret) {
         if (!c)
                 return error_origin(-ENOMEM);
         c->path = strdup(path);
-        if (!c->path || set_defaults(false, c) < 0) {
+        if (!c->path || set_defaults(of_file, c) < 0) {
                 relay_config_free(c);
                 return error_origin(-ENOMEM);
         }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "client/relay/publish/publish-config.h"
 #include "config/document/diagnostic.h"
 #include "config/keys.h"
 #include "daemon/base/pattern.h"
@@ -38,6 +39,7 @@ typedef struct RelayConfig {
         uint64_t metrics_connections, metrics_request_timeout /* ns */, metrics_series;
         RelayRule *rules;
         size_t n_rules;
+        PublishConfig publish;
         ConfigPlace set_at[KEYS_MAX]; /* by row of relay_keys[] */
         bool takes_expired; /* a start goes on, with a warning, where there is nothing better that a refusal would keep */
 } RelayConfig;

@@ -4,10 +4,13 @@
 #include "client/relay/relay-config.h"
 
 #define KIB ((uint64_t)1 << 10)
+#define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
 #define MSEC UINT64_C(1000000) /* ns */
 
 #define IN_CONFIG(field) .offset = offsetof(RelayConfig, field)
+#define IN_PUBLISH(field) .offset = offsetof(RelayConfig, publish) + offsetof(PublishConfig, field)
+#define IN_ROUTE(field) .offset = offsetof(PublishRoute, field)
 #define IN_RULE(field) .offset = offsetof(RelayRule, field)
 
 const Key relay_keys[] = {
@@ -65,6 +68,29 @@ const Key relay_keys[] = {
           IN_CONFIG(metrics_request_timeout), .min = 100 * MSEC, .max = 300000 * MSEC },
         { "metrics.series", KEY_COUNT, "20000", "a whole number from 100 to 100000", "series at most", IN_CONFIG(metrics_series),
           .min = 100, .max = 100000 },
+        { "publish", KEY_SECTION, .help = "what is published to NATS JetStream" },
+        { "publish.servers", KEY_WORDS, NULL, "addresses in a list, such as ['nats://127.0.0.1:4222']",
+          "servers, of which the first one that answers is used", .required = true, IN_PUBLISH(servers) },
+        { "publish.stream", KEY_TEXT, "perfd", "the name of a stream of JetStream", "where messages are stored", IN_PUBLISH(stream) },
+        { "publish.host", KEY_TEXT, NULL, "the name of this host in subjects", "name of this host in subjects", IN_PUBLISH(host) },
+        { "publish.max-bytes", KEY_SIZE, "1GiB", "a size from 1MiB to 1024GiB", "how much a stream that is made holds", IN_PUBLISH(max_bytes),
+          .min = MIB, .max = 1024 * GIB },
+        { "publish.max-age", KEY_DURATION, "24h", "a duration from 1m to 8760h", "how long a stream that is made holds a message",
+          IN_PUBLISH(max_age), .min = 60000 * MSEC, .max = MSEC * 3600000 * 8760 },
+        { "publish.spool", KEY_SECTION, .help = "what is kept while no server takes it" },
+        { "publish.spool.memory", KEY_SIZE, "64MiB", "a size from 1MiB to 16GiB", "bytes of memory for that", IN_PUBLISH(spool),
+          .min = MIB, .max = 16 * GIB },
+        { "publish.routes", KEY_NAMED, NULL, "a mapping of names to what is published under them", "what is published, under which name",
+          .required = true, .offset = offsetof(RelayConfig, publish) },
+        { "publish.routes.NAME.events", KEY_WORDS, NULL, "names of events or globs in a list, such as [\"sched:*\"]", "samples of these events",
+          .required = true, IN_ROUTE(events) },
+        { "publish.routes.NAME.where", KEY_FILTER, NULL, "a predicate of at most 4000 bytes, such as 'sample.pid == 17'",
+          "predicate that restricts the samples", IN_ROUTE(where) },
+        { "publish.routes.NAME.fields", KEY_WORDS, NULL, "names of fields in a list", "only these fields of each event", IN_ROUTE(fields) },
+        { "publish.routes.NAME.records", KEY_WORDS, NULL, "kinds of side records in a list, such as [comm, exit]", "side records",
+          IN_ROUTE(records) },
+        { "publish.routes.NAME.queue", KEY_SIZE, "8MiB", "a size from 64KiB to 1GiB", "the queue of the route in perfd", IN_ROUTE(queue),
+          .min = 64 * KIB, .max = GIB },
 };
 
 const size_t n_relay_keys = sizeof(relay_keys) / sizeof(relay_keys[0]);

@@ -34,6 +34,8 @@ static int on_terminate(sd_event_source *source, const struct signalfd_siginfo *
         log_print(LOG_INFO, MESSAGE_STOPPING, "stopping on signal %u", si->ssi_signo);
         (void)notify_send("STOPPING=1");
         listeners_close(r);
+        if (r->publishing)
+                publishing_stop(r->publishing);
         for (RelayConnection *c = r->connections, *next; c; c = next) {
                 next = c->next;
                 connection_end(c, PERFD__V1__STATUS__STATUS_INTERNAL, "shutdown", "the relay stops");
@@ -151,6 +153,8 @@ int relay_start(Relay *r, const char *path) {
                 atomic_store(&r->counters.certificate_end, (uint64_t)tls_own_expiry(r->tls));
         if (k == 0)
                 k = start_listening(r);
+        if (k == 0)
+                k = publishing_start(r->event, r->config->stream, &r->config->publish, &r->publishing);
         if (k == 0) {
                 log_print(LOG_INFO, MESSAGE_READY, "ready: %zu items of 'clients'", r->config->n_rules);
                 (void)notify_send("READY=1");
@@ -163,7 +167,7 @@ int relay_run(Relay *r) {
         int k = 0, code = 0;
 
         while (k >= 0 && sd_event_get_state(r->event) != SD_EVENT_FINISHED) {
-                if (r->is_stopping && !r->connections)
+                if (r->is_stopping && !r->connections && publishing_is_done(r->publishing))
                         (void)sd_event_exit(r->event, 0);
                 k = sd_event_run(r->event, UINT64_MAX);
         }
@@ -176,6 +180,7 @@ void relay_stop(Relay *r) {
         r->metrics = metrics_server_stop(r->metrics);
         while (r->connections)
                 connection_free(r->connections);
+        publishing_free(r->publishing);
         listeners_close(r);
         sd_event_source_disable_unref(r->expiry);
         sd_event_source_disable_unref(r->feeding);

@@ -5,6 +5,7 @@
 #include <systemd/sd-event.h>
 
 #include "client/relay/metrics-server.h"
+#include "client/relay/publish/publishing.h"
 #include "client/relay/relay-config.h"
 #include "client/relay/relay-counters.h"
 #include "client/relay/tls.h"
@@ -36,6 +37,7 @@ typedef struct Relay {
         unsigned generation; /* of both */
         RelayListener *listeners;
         RelayConnection *connections;
+        Publishing *publishing; /* NULL: nothing is published */
         void (*steps[_RELAY_STATE_MAX])(RelayConnection *c); /* what a connection does in each state */
         uint64_t n_handshakes; /* connections that are not authenticated, until they are closed */
         RelayLines refusals, overloads;

@@ -135,6 +135,7 @@ int relay_reload(Relay *r) {
         }
         listeners_commit(r);
         commit_metrics(r, config, metrics);
+        publishing_keep(&old_config->publish, &config->publish);
         r->config = config;
         r->tls = tls;
         r->generation++;

@@ -1,0 +1,32 @@
+/* What is published: bytes under a subject, with headers. One owner at a time. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MESSAGE_BYTES_MAX ((size_t)512 << 10) /* of `bytes` */
+#define MESSAGE_HEADERS_MAX 12
+
+typedef struct MessageHeader {
+        const char *name; /* static */
+        char value[72];
+} MessageHeader;
+
+typedef struct Message {
+        struct Message *next;
+        uint64_t number;   /* the publisher's */
+        char subject[192], id[256]; /* id: under which it is stored once */
+        MessageHeader headers[MESSAGE_HEADERS_MAX];
+        unsigned n_headers;
+        size_t length;
+        uint8_t bytes[];
+} Message;
+
+/* With a copy of the bytes; the rest is the caller's to fill. NULL: no memory. */
+Message *message_new(const uint8_t *bytes, size_t length);
+void message_free(Message *m);
+__attribute__((format(printf, 3, 4))) void message_add_header(Message *m, const char *name, const char *format, ...);
+/* What it takes in memory. */
+static inline size_t message_size(const Message *m) {
+        return sizeof(*m) + m->length;
+}

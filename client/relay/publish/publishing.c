@@ -1,0 +1,143 @@
+/* The spool is what the publisher has not stored yet; when it is full, routes leave what comes in perfd's queues, whose gaps have numbers. */
+#include "client/relay/publish/publishing.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-id128.h>
+
+#include "daemon/base/log.h"
+
+static void on_stored(void *userdata, Message *m) {
+        Publishing *p = userdata;
+        bool was_full = publishing_is_full(p);
+
+        p->held -= message_size(m);
+        p->n_held--;
+        message_free(m);
+        for (size_t i = 0; was_full && !publishing_is_full(p) && i < p->n_routes; i++)
+                route_resume(p->routes[i]);
+}
+
+/* A server that is away would say the same each five seconds. */
+static void on_changed(void *userdata, bool is_connected, const char *text) {
+        Publishing *p = userdata;
+
+        if (is_connected)
+                log_print_with(LOG_INFO, MESSAGE_PUBLISHING, LOG_FIELDS({ "ADDRESS", text }), "publishing to %s", text);
+        else if (p->is_connected || strcmp(p->notice, text) != 0)
+                log_print_with(LOG_WARNING, MESSAGE_NOT_PUBLISHING, LOG_FIELDS({ "REASON", "no-server" }),
+                               "nothing is published now, and what comes is kept until there is a server: %s", text);
+        p->is_connected = is_connected;
+        (void)snprintf(p->notice, sizeof(p->notice), "%s", text);
+}
+
+static int on_publisher(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        Publishing *p = userdata;
+
+        p->publisher->dispatch(p->publisher);
+        return 0;
+}
+
+void publishing_publish(Publishing *p, Message *m) {
+        p->held += message_size(m);
+        p->n_held++;
+        p->publisher->publish(p->publisher, m);
+}
+
+/*
+ * Both tell hosts apart whose names are the same. Where /proc has only processes, as in the relay's unit, systemd has told the id of the
+ * boot; without either, one of this run of the relay is as unique.
+ */
+static void find_ids(Publishing *p) {
+        const char *told = getenv("PERFD_BOOT_ID");
+        sd_id128_t id;
+
+        if (sd_id128_get_machine(&id) < 0)
+                id = SD_ID128_NULL;
+        sd_id128_to_string(id, p->machine);
+        if (sd_id128_get_boot(&id) < 0 && (!told || sd_id128_from_string(told, &id) < 0) && sd_id128_randomize(&id) < 0)
+                id = SD_ID128_NULL;
+        sd_id128_to_string(id, p->boot);
+}
+
+static int start(Publishing *p, const char *perfd) {
+        const PublisherCallbacks callbacks = { .stored = on_stored, .changed = on_changed, .userdata = p };
+        int r;
+
+        find_ids(p);
+        p->perfd = strdup(perfd);
+        r = p->perfd ? nats_open(&p->config, &callbacks, &p->publisher) : error_origin(-ENOMEM);
+        if (r == 0)
+                r = sd_event_add_io(p->event, &p->source, p->publisher->fd, EPOLLIN, on_publisher, p);
+        if (r >= 0) {
+                p->routes = calloc(p->config.n_routes, sizeof(Route *));
+                r = p->routes ? 0 : error_origin(-ENOMEM);
+        }
+        for (size_t i = 0; r == 0 && i < p->config.n_routes; i++) {
+                p->routes[i] = route_new(p, &p->config.routes[i]);
+                if (p->routes[i])
+                        p->n_routes++;
+                else
+                        r = error_origin(-ENOMEM);
+        }
+        return r;
+}
+
+int publishing_start(sd_event *event, const char *perfd, const PublishConfig *config, Publishing **ret) {
+        Publishing *p;
+        int r;
+
+        *ret = NULL;
+        if (config->n_routes == 0)
+                return 0;
+        p = calloc(1, sizeof(*p));
+        if (!p)
+                return error_origin(-ENOMEM);
+        p->event = event;
+        p->config = *config;
+        r = start(p, perfd);
+        if (r < 0)
+                publishing_free(p);
+        else
+                *ret = p;
+        return r;
+}
+
+void publishing_stop(Publishing *p) {
+        p->is_stopping = true;
+        for (size_t i = 0; i < p->n_routes; i++)
+                route_stop(p->routes[i]);
+}
+
+bool publishing_is_done(const Publishing *p) {
+        for (size_t i = 0; p && i < p->n_routes; i++)
+                if (!route_is_done(p->routes[i]))
+                        return false;
+        return !p || p->n_held == 0;
+}
+
+void publishing_free(Publishing *p) {
+        if (!p)
+                return;
+        if (p->n_held > 0)
+                log_print_with(LOG_WARNING, MESSAGE_NOT_PUBLISHING, LOG_FIELDS({ "REASON", "shutdown" }),
+                               "%llu messages were not stored, and are lost", (unsigned long long)p->n_held);
+        for (size_t i = 0; i < p->n_routes; i++)
+                route_free(p->routes[i]);
+        free(p->routes);
+        free(p->perfd);
+        sd_event_source_disable_unref(p->source);
+        if (p->publisher)
+                p->publisher->close(p->publisher);
+        free(p);
+}
+
+void publishing_keep(PublishConfig *running, PublishConfig *loaded) {
+        PublishConfig other = *loaded;
+
+        if (!publish_config_equal(running, loaded))
+                log_print_with(LOG_WARNING, MESSAGE_NEEDS_RESTART, LOG_FIELDS({ "REASON", "needs-restart" }),
+                               "'publish' has changed, which needs a restart of the relay: it is published as before");
+        *loaded = *running;
+        *running = other;
+}

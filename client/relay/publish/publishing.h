@@ -1,0 +1,49 @@
+/* All routes of a relay, and the publisher that they share. The relay's thread. */
+#pragma once
+
+#include <systemd/sd-event.h>
+
+#include "client/relay/publish/publisher.h"
+
+typedef struct Publishing Publishing;
+typedef struct Route Route;
+
+/* `perfd` is the path of its stream socket. What `config` points to must stay. -errno; NULL if there is no route. */
+int publishing_start(sd_event *event, const char *perfd, const PublishConfig *config, Publishing **ret);
+/* Asks perfd for the end of each stream. */
+void publishing_stop(Publishing *p);
+/* Each stream has ended, and all of it is stored. Takes NULL. */
+bool publishing_is_done(const Publishing *p);
+/* What is not stored by now is lost, which is said in the log. Takes NULL. */
+void publishing_free(Publishing *p);
+/* What runs goes on as it is, as a part of the new configuration; a difference is said in the log. */
+void publishing_keep(PublishConfig *running, PublishConfig *loaded);
+
+/* For routes. */
+struct Publishing {
+        sd_event *event;
+        char *perfd;
+        PublishConfig config;
+        Publisher *publisher;
+        sd_event_source *source;
+        Route **routes;
+        size_t n_routes;
+        uint64_t held;   /* bytes of messages that are not stored */
+        uint64_t n_held; /* these messages */
+        bool is_stopping, is_connected;
+        char machine[33], boot[33], notice[320];
+};
+
+void publishing_publish(Publishing *p, Message *m);
+/* The spool is full: what perfd has is left there. */
+static inline bool publishing_is_full(const Publishing *p) {
+        return p->held >= p->config.spool;
+}
+
+/* route.c. NULL: no memory. */
+Route *route_new(Publishing *p, const PublishRoute *config);
+void route_free(Route *r);
+/* There may be room again. */
+void route_resume(Route *r);
+void route_stop(Route *r);
+bool route_is_done(const Route *r);

@@ -1,0 +1,163 @@
+"""For the integration tests: a nats-server of one's own with JetStream, on 127.0.0.1, and what is in its streams."""
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+
+import perfd
+from perfd import BUILD, PATIENCE, check, equal, wait_until
+from relay import Relay, free_port
+from subscriber import pb
+
+SERVER = shutil.which("nats-server") or "/usr/sbin/nats-server"
+READER = os.path.join(BUILD, "tests", "integration", "nats-reader")
+
+
+class Message:
+    """As nats-reader writes it."""
+
+    def __init__(self, f, subject):
+        self.subject, self.headers = subject, {}
+        for line in iter(lambda: f.readline().decode().rstrip("\n"), ""):
+            name, _, value = line.partition(": ")
+            self.headers[name] = value
+        self.bytes = f.read(int(f.readline()))
+
+    def number(self, name):
+        return int(self.headers[name])
+
+    @property
+    def id(self):
+        return self.headers["Nats-Msg-Id"]
+
+
+class Server:
+    """One that takes connections; what it has stored is there again when it has been killed and started again."""
+
+    def __init__(self, configuration=""):
+        self.folder = tempfile.TemporaryDirectory(prefix="perfd-test.")
+        self.port, self.process = free_port(), None
+        with open(os.path.join(self.folder.name, "nats.conf"), "w", encoding="utf-8") as f:
+            f.write(f'listen: "127.0.0.1:{self.port}"\njetstream {{ store_dir: "{self.folder.name}/store" }}\n{configuration}\n')
+        self.log = open(os.path.join(self.folder.name, "log"), "w+b")
+        self.start()
+
+    @property
+    def url(self):
+        return f"nats://127.0.0.1:{self.port}"
+
+    def said(self):
+        return os.pread(self.log.fileno(), 1 << 20, 0).decode("utf-8", "replace")
+
+    def start(self):
+        self.process = subprocess.Popen([SERVER, "-c", os.path.join(self.folder.name, "nats.conf")], stdin=subprocess.DEVNULL,
+                                        stdout=self.log, stderr=self.log)
+        wait_until(self.is_there, f"nats-server to listen on {self.port}")
+
+    def is_there(self):
+        check(self.process.poll() is None, f"nats-server has ended:\n{self.said()}")
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), PATIENCE) as s:
+                return s.recv(5) == b"INFO "
+        except OSError:
+            return False
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(PATIENCE)
+
+    def messages(self, stream="perfd", subject="perfd.>"):
+        """All that is stored, from the first one to the last."""
+        with tempfile.TemporaryFile() as f:
+            done = subprocess.run([READER, self.url, stream, subject], stdout=f, stderr=subprocess.PIPE, timeout=4 * PATIENCE, check=False)
+            check(done.returncode == 0, done.stderr.decode())
+            f.seek(0)
+            return [Message(f, line.decode().rstrip("\n").partition(": ")[2]) for line in iter(f.readline, b"")]
+
+    def descriptors(self, digest):
+        """The events by id that a message names by their digest."""
+        parts = {m.headers["Perfd-Part"]: m.bytes for m in self.messages("perfd-descriptors", f"perfd-descriptors.{digest}.*")}
+        n = len(parts)
+        packet = pb.Packet.FromString(b"".join(parts[f"{i + 1}/{n}"] for i in range(n)))
+        return {event.id: event for event in packet.events}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        with contextlib.suppress(ProcessLookupError):
+            self.process.kill()
+        self.process.wait()
+        self.log.close()
+        self.folder.cleanup()
+
+
+class Publisher(Relay):
+    """A relay that publishes to a server as web1; `routes` and `keys` are YAML."""
+
+    def __init__(self, daemon, server, routes, keys=""):
+        self.publish = f"publish: {{ servers: ['{server.url}'], host: web1{keys}, routes: {routes} }}\n"
+        self.said_last = ""
+        super().__init__(daemon)
+
+    def configure(self, clients):
+        super().configure(clients)
+        with open(self.at("relay.yaml"), "a", encoding="utf-8") as f:
+            f.write(self.publish)
+
+    def stop(self):
+        super().stop()
+        self.said_last = self.said()
+
+
+class Epoch:
+    """The messages of one subscription of a route, in the order in which they are stored; each packet is there, or in a gap."""
+
+    def __init__(self, messages):
+        self.packets, self.n_items, self.gaps, self.end, last, parts = [], 0, {}, None, 0, []
+        for m in messages:
+            parts.append(m)
+            part, n = map(int, m.headers["Perfd-Part"].split("/"))
+            equal(part, len(parts), f"the part of {m.headers}")
+            if part < n:
+                continue
+            packet = pb.Packet.FromString(b"".join(p.bytes for p in parts))
+            parts = []
+            for gap in packet.gap:
+                equal(gap.first_sequence, last + 1, "the first sequence number of a gap")
+                last = gap.last_sequence
+                self.gaps[gap.reason] = self.gaps.get(gap.reason, 0) + gap.items
+            equal(packet.sequence, last + 1, "the sequence number of a packet")
+            equal((packet.sequence, len(packet.items)), (m.number("Perfd-Sequence"), m.number("Perfd-Items")), "what the headers say")
+            last = packet.sequence
+            self.n_items += len(packet.items)
+            self.packets.append((m, packet))
+            if packet.HasField("end"):
+                self.end = packet.end
+        equal(parts, [], "parts without the last one")
+
+    @property
+    def items(self):
+        return [item for _, packet in self.packets for item in packet.items]
+
+    def own(self):
+        """The row of the subscriber in its closing ledger."""
+        check(self.end, "the stream has no end")
+        row, = self.end.ledger.subscribers
+        return row
+
+
+def epochs(messages):
+    """By their number, which rises."""
+    ids = [m.id for m in messages]
+    equal(len(set(ids)), len(ids), "messages that are stored once")
+    numbers = sorted({m.number("Perfd-Epoch") for m in messages})
+    return [Epoch([m for m in messages if m.number("Perfd-Epoch") == number]) for number in numbers]
+
+
+__all__ = ["Epoch", "Message", "Publisher", "Server", "epochs", "perfd"]
