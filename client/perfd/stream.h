@@ -90,7 +90,7 @@ typedef struct perfd_gap_event {
 
 /* What this subscriber did not get. */
 typedef struct perfd_gap {
-        const char *reason; /* "outbox", "memory" */
+        const char *reason; /* "outbox", "memory"; "expired": perfd_feed() */
         uint64_t first_sequence, last_sequence;
         uint64_t items;
         uint64_t from, to;  /* times of the first and of the last item that is missing */
@@ -138,6 +138,20 @@ typedef struct perfd_callbacks {
  */
 int perfd_subscribe(perfd_client *client, const perfd_subscription *subscription, const perfd_callbacks *callbacks,
                     void *userdata);
+
+/*
+ * A stream whose packets come from elsewhere than a connection, such as those that a relay has published (PROTOCOL.md, NATS): the
+ * client, which must not be connected, is this stream from now on, and perfd_feed() calls the callbacks. 0; PERFD_E_STATE, _INVALID.
+ */
+int perfd_feed_begin(perfd_client *client, const perfd_callbacks *callbacks, void *userdata);
+
+/*
+ * The bytes of the next packet, which are read during the call only. The first one may have any sequence number: what its items need is
+ * then fed before, as a packet of descriptors without a number. A jump that no gap explains is a gap with the reason "expired", whose
+ * items are not known: 0. perfd_stream_wall() has no readings of wall time before the first one has come. 0; PERFD_E_PROTOCOL (also if a
+ * sequence number comes again), PERFD_E_ENDED, PERFD_E_STATE; -errno.
+ */
+int perfd_feed(perfd_client *client, const void *packet, size_t length);
 
 /*
  * Asks the daemon to end the stream. Items that were sent before, and the `end` callback, still follow. A second call does nothing.

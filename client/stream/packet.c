@@ -120,18 +120,21 @@ static int packet_open(perfd_client *c, uint64_t *sequence) {
 
         if (r == 0)
                 r = packet_take_part(c, PACKET_GAP);
+        if (r == 0 && s->is_fed && *sequence == 0)
+                return 0;
+        if (r == 0 && s->is_fed && *sequence > s->sequence + 1)
+                stream_tell_expired(c, *sequence - 1);
         if (r == 0 && *sequence != s->sequence + 1)
                 r = stream_fail(c, PERFD_E_PROTOCOL, "the sequence jumps behind it, and no gap says what is missing");
         if (r != 0)
                 return r;
         s->sequence = *sequence;
-        if (!s->started && !(s->packet.parts & 1U << PACKET_START))
+        if (!s->started && !s->is_fed && !(s->packet.parts & 1U << PACKET_START))
                 return stream_fail(c, PERFD_E_PROTOCOL, "the stream has no start");
         return packet_take_part(c, PACKET_START);
 }
 
-/* sequence: of one that does not say it itself; 0: it does. */
-static int stream_open_packet(perfd_client *c, const uint8_t *packet, size_t length, uint64_t sequence) {
+int stream_open_packet(perfd_client *c, const uint8_t *packet, size_t length, uint64_t sequence) {
         Stream *s = c->stream;
         int r;
 

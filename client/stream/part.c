@@ -79,12 +79,23 @@ static int take_forgotten(perfd_client *c, const uint8_t *bytes, size_t length) 
         return 0;
 }
 
+void stream_tell_expired(perfd_client *c, uint64_t last) {
+        Stream *s = c->stream;
+        perfd_gap gap = { .reason = "expired", .first_sequence = s->sequence + 1, .last_sequence = last };
+
+        if (s->sequence > 0 && s->callbacks.gap)
+                s->callbacks.gap(s->userdata, &gap);
+        s->sequence = last;
+}
+
 /* Gaps lie one behind the other and end where this packet begins: together they explain the whole jump. */
 static int tell_gap(perfd_client *c, const Perfd__V1__Gap *m) {
         Stream *s = c->stream;
         perfd_gap_event *events;
         perfd_gap gap;
 
+        if (s->is_fed && m->first_sequence > s->sequence + 1)
+                stream_tell_expired(c, m->first_sequence - 1);
         if (m->first_sequence != s->sequence + 1 || m->last_sequence < m->first_sequence)
                 return stream_fail(c, PERFD_E_PROTOCOL, "the gap behind it is not where the sequence jumps");
         s->sequence = m->last_sequence;

@@ -4,7 +4,7 @@
 int stream_begin_reading(perfd_client *c) {
         if (c->state == CLIENT_ENDED)
                 return stream_say_end(c);
-        if (c->state != CLIENT_STREAMING)
+        if (c->state != CLIENT_STREAMING || c->stream->is_fed)
                 return client_fail(c, PERFD_E_STATE, "state", "this connection is no stream, or is broken");
         if (c->stream->is_busy)
                 return client_fail(c, PERFD_E_STATE, "state", "a callback of this stream cannot read on: it has to return first");
@@ -54,7 +54,7 @@ int perfd_client_process(perfd_client *c) {
 int perfd_stream_stop(perfd_client *c) {
         if (c->state == CLIENT_ENDED || (c->state == CLIENT_STREAMING && c->stream->stop_asked))
                 return 0;
-        if (c->state != CLIENT_STREAMING)
+        if (c->state != CLIENT_STREAMING || c->stream->is_fed)
                 return client_fail(c, PERFD_E_STATE, "state", "this connection is no stream, or is broken");
         c->stream->stop_asked = c->stream->stop_wanted = true;
         return stream_send(c);

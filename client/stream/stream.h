@@ -42,6 +42,7 @@ struct Stream {
         uint8_t *part; /* a copy of one of a packet in shared memory */
         size_t part_room;
         bool started;
+        bool is_fed;      /* perfd_feed(): there is no connection */
         bool stop_asked;
         RingReader ring; /* open: the stream is in shared memory */
         PoolReader pool; /* of packets that others get too */
@@ -68,6 +69,10 @@ void stream_free(Stream *s);
  * to its callbacks; then these are taken; then comes the rest. After PERFD_E_PROTOCOL and for want of memory the client is BROKEN.
  */
 int stream_open_message(perfd_client *c, const uint8_t *bytes, size_t length);
+/* The packet itself. sequence: of one that does not say it itself; 0: it does. */
+int stream_open_packet(perfd_client *c, const uint8_t *packet, size_t length, uint64_t sequence);
+/* part.c: of a stream that is fed, packets up to this one are not there; those before the first one are nobody's loss. */
+void stream_tell_expired(perfd_client *c, uint64_t last);
 /* Those that are left, by the callback. */
 int stream_take_items(perfd_client *c);
 /* The batch has the next ones of those that are left. */
