@@ -158,6 +158,27 @@ def test_end_without_server():
             check("messages were not stored, and are lost" in relay.said_last, f"it said:\n{relay.said_last}")
 
 
+def test_reload():
+    """SIGHUP with another `publish` says that it needs a restart, each time, and what is published goes on as it was."""
+    need_server()
+    with Daemon() as daemon, daemon.client() as control, Workload("spin", CALLS, RATE, cpus=CPUS[:1]) as load, Server() as server:
+        add(control, {"event": GETPPID, "name": "calls", "target": pb.Target(pids=load.pids)})
+        with Publisher(daemon, server, ROUTES) as relay:
+            relay.wait_for(r"route calls has begun")
+            relay.reload()
+            check("needs a restart" not in relay.said(), "a reload without a change asks for a restart")
+            for n, host in enumerate(("web2", "web3")):
+                relay.publish = f"publish: {{ servers: ['{server.url}'], host: {host}, routes: {{ other: {{ events: ['*'] }} }} }}\n"
+                relay.configure("[{ name: client, events: ['*'], raw: true }]")
+                relay.reload()
+                equal(relay.said().count("which needs a restart"), n + 1, "how often it is said")
+            load.go()
+            load.done()
+        messages = server.messages()
+        equal({m.subject for m in messages}, {"perfd.web1.calls"}, "the subjects")
+        equal(close(epochs(messages)[0], sum(load.counts)), 0, "what was lost")
+
+
 WRONG = [
     ("{ servers: ['127.0.0.1:4222'], routes: { a: { events: ['*'] } } }",
      r"publish\.servers: found '127\.0\.0\.1:4222', expected an address such as 'nats://"),
