@@ -34,29 +34,29 @@ static void put(natsMsg *m) {
         fwrite(natsMsg_GetData(m), 1, (size_t)natsMsg_GetDataLength(m), stdout);
 }
 
-int main(int argc, char **argv) {
-        natsConnection *connection;
-        natsSubscription *subscription;
+/* 0: there is none. */
+static uint64_t last_message(jsCtx *js, const char *stream) {
         jsStreamInfo *info;
-        jsMsgMetaData *about;
-        jsSubOptions options;
-        jsErrCode code;
-        jsCtx *js;
-        uint64_t last, sequence = 0;
+        uint64_t last;
 
-        if (argc != 4)
-                return 2;
-        must_be_ok(natsConnection_ConnectTo(&connection, argv[1]), argv[1]);
-        must_be_ok(natsConnection_JetStream(&js, connection, NULL), "JetStream");
-        must_be_ok(js_GetStreamInfo(&info, js, argv[2], NULL, &code), argv[2]);
-        last = info->State.LastSeq;
+        must_be_ok(js_GetStreamInfo(&info, js, stream, NULL, NULL), stream);
+        last = info->State.Msgs > 0 ? info->State.LastSeq : 0;
+        jsStreamInfo_Destroy(info);
+        return last;
+}
+
+static void put_all(jsCtx *js, const char *stream, const char *subject, uint64_t last) {
+        natsSubscription *subscription;
+        jsSubOptions options;
+        uint64_t sequence = 0;
+
         must_be_ok(jsSubOptions_Init(&options), "options");
         options.Ordered = true;
-        options.Stream = argv[2];
+        options.Stream = stream;
         options.Config.DeliverPolicy = js_DeliverAll;
-        if (info->State.Msgs > 0)
-                must_be_ok(js_SubscribeSync(&subscription, js, argv[3], NULL, &options, &code), argv[3]);
-        while (info->State.Msgs > 0 && sequence < last) {
+        must_be_ok(js_SubscribeSync(&subscription, js, subject, NULL, &options, NULL), subject);
+        while (sequence < last) {
+                jsMsgMetaData *about;
                 natsMsg *m;
 
                 must_be_ok(natsSubscription_NextMsg(&m, subscription, 20000), "the next message");
@@ -66,5 +66,23 @@ int main(int argc, char **argv) {
                 put(m);
                 natsMsg_Destroy(m);
         }
+        natsSubscription_Destroy(subscription);
+}
+
+int main(int argc, char **argv) {
+        natsConnection *connection;
+        jsCtx *js;
+        uint64_t last;
+
+        if (argc != 4)
+                return 2;
+        must_be_ok(natsConnection_ConnectTo(&connection, argv[1]), argv[1]);
+        must_be_ok(natsConnection_JetStream(&js, connection, NULL), "JetStream");
+        last = last_message(js, argv[2]);
+        if (last > 0)
+                put_all(js, argv[2], argv[3], last);
+        jsCtx_Destroy(js);
+        natsConnection_Destroy(connection);
+        nats_Close();
         return fflush(stdout) == 0 ? 0 : 1;
 }
