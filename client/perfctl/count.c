@@ -1,6 +1,6 @@
 /*
  * What comes is added up here and not in the daemon, which sends each sample once for all who want it. So the samples of an interval
- * are those that came in it: how long they lay in a ring before is a matter of milliseconds.
+ * are those that came in it: how long they may lie in a ring before is a quarter of it at most, for which the daemon is asked.
  */
 #include "client/perfctl/count.h"
 
@@ -233,6 +233,7 @@ int count_run(Perfctl *p, const CountOptions *options) {
                     .options = options,
                     .loop = { .p = p,
                               .duration = options->duration,
+                              .interval = options->interval,
                               .may_lose = options->may_lose,
                               .has_tables = options->has_tables,
                               .tick = on_tick,

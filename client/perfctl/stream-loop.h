@@ -15,6 +15,7 @@
 typedef struct StreamLoop {
         Perfctl *p;
         uint64_t duration; /* ns; 0: no limit */
+        uint64_t interval; /* ns, of tables: subscribe-events.h; 0: there are none */
         bool may_lose;     /* what was lost is told, and is no failure */
         bool is_watched;   /* samples are shown as they come: somebody at a terminal is told why there may be none */
         bool has_tables;   /* always print the closing ledger */

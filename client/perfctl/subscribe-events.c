@@ -16,12 +16,15 @@
 #include "client/perfctl/added-names.h"
 #include "client/perfctl/function-globs.h"
 #include "client/perfctl/near-event.h"
+#include "client/perfctl/quantity.h"
 #include "client/perfctl/running-events.h"
 #include "client/perfctl/spec-options.h"
 #include "client/perfctl/target.h"
 
 #define QUEUE_LEAST 65536 /* of the daemon, which would take it instead: proto/PROTOCOL.md, Limits */
 #define TERMINAL_LATENCY UINT64_C(50000000) /* ns: what somebody who looks at lines does not notice */
+#define TABLE_LATENCY UINT64_C(100000000) /* ns, of tables that nobody looks at: the daemon's default, which its configuration may raise */
+#define INTERVAL_PARTS 4 /* a sample comes within one of them, and so in its own table or in the next one */
 #define UNKNOWN_EVENT (-1) /* the daemon's no, of which nothing was said */
 #define NAME_RETRIES 3      /* with the process id in each name: a second one is for what others call theirs */
 
@@ -41,6 +44,37 @@ static bool is_refused(const Perfctl *p, int r, const char *reason) {
         return r == PERFD_E_REFUSED && strcmp(perfd_client_error(p->client)->reason, reason) == 0;
 }
 
+static uint64_t choose_latency(const Perfctl *p, const EventSubscription *s) {
+        const uint64_t part = s->interval / INTERVAL_PARTS, most = p->human ? TERMINAL_LATENCY : TABLE_LATENCY;
+
+        if (s->subscription->latency > 0)
+                return s->subscription->latency;
+        if (s->interval > 0)
+                return part < most ? part : most;
+        return s->is_watched ? TERMINAL_LATENCY : 0;
+}
+
+/* What the daemon does not allow is asked for again as it may be: by its default, or by all that the interval allows. */
+static int request(Perfctl *p, const EventSubscription *s, perfd_subscription *chosen) {
+        const uint64_t longest = s->interval / INTERVAL_PARTS;
+        int r;
+
+        chosen->latency = choose_latency(p, s);
+        r = perfd_subscribe(p->client, chosen, s->callbacks, s->userdata);
+        if (!is_refused(p, r, "bad-latency") || s->subscription->latency > 0 || (s->interval > 0 && chosen->latency >= longest))
+                return r;
+        chosen->latency = longest;
+        return perfd_subscribe(p->client, chosen, s->callbacks, s->userdata);
+}
+
+static int fail_interval(const Perfctl *p, uint64_t interval) {
+        char text[QUANTITY_SIZE];
+
+        return perfctl_fail(p, PERFCTL_FAILED, "tables every %s are not possible here: samples have to come within a quarter of this time, "
+                            "and %s; give --interval at least four times the latency that is possible",
+                            quantity_show_time(interval, text), perfd_client_error(p->client)->message);
+}
+
 /* 0, UNKNOWN_EVENT, or an exit status after a message. */
 static int subscribe(Perfctl *p, const EventWords *words, const EventSubscription *s) {
         perfd_subscription chosen = *s->subscription;
@@ -50,14 +84,11 @@ static int subscribe(Perfctl *p, const EventWords *words, const EventSubscriptio
                 return r;
         chosen.events = (const char *const *)words->names;
         chosen.n_events = words->n;
-        chosen.latency = s->is_watched && !chosen.latency ? TERMINAL_LATENCY : chosen.latency;
-        r = perfd_subscribe(p->client, &chosen, s->callbacks, s->userdata);
-        if (is_refused(p, r, "bad-latency") && !s->subscription->latency) { /* it may not be requested: the default is possible */
-                chosen.latency = 0;
-                r = perfd_subscribe(p->client, &chosen, s->callbacks, s->userdata);
-        }
+        r = request(p, s, &chosen);
         if (is_refused(p, r, "unknown-event"))
                 return UNKNOWN_EVENT;
+        if (s->interval > 0 && (is_refused(p, r, "bad-latency") || is_refused(p, r, "too-many-wakeups")))
+                return fail_interval(p, s->interval);
         if (r != 0)
                 return perfctl_fail_client(p, s->subscription->where);
         for (size_t i = 0; i < words->n; i++)

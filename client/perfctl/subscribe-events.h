@@ -26,6 +26,7 @@ typedef struct EventSubscription {
         int pid;         /* of a command: each event is added, and observes it from its exec on; 0: there is none */
         EventWords *ret_words; /* what the daemon was asked for */
         TypedNames *ret_typed; /* of it, what was added */
+        uint64_t interval; /* ns, of tables: samples are to come within a quarter of it; 0: there are none */
         bool is_watched; /* somebody at a terminal waits for items, and is told why none may come */
 } EventSubscription;
 

@@ -164,6 +164,47 @@ static void test_count_intervals(void **state) {
         unsetenv("TZ");
 }
 
+/* A subscription that asks for this latency is refused, or the last thing that is asked. */
+static void play_latency(Ran *r, uint64_t id, uint64_t latency, const char *reason) {
+        Perfd__V1__Request *request = play_request(r->daemon);
+
+        assert_int_equal(request->body_case, PERFD__V1__REQUEST__BODY_SUBSCRIBE);
+        assert_int_equal(request->subscribe->latency, latency);
+        play_request_free(request);
+        play_no(r, id, PERFD__V1__STATUS__STATUS_INVALID, reason, "NO");
+}
+
+/* Samples have to come within a quarter of an interval: that is asked for, and refused if it cannot be. */
+static void test_count_latency(void **state) {
+        static const struct {
+                const char *option, *time;
+                uint64_t first, second; /* ns; 0: nothing else is asked for */
+                const char *reason, *message;
+        } rows[] = {
+                { "--interval", "20ms", 5000000, 0, "bad-latency",
+                  "perfctl: count: tables every 20.0 ms are not possible here: samples have to come within a quarter of this time, and NO; give "
+                  "--interval at least four times the latency that is possible\n" },
+                { "--interval", "20ms", 5000000, 0, "too-many-wakeups", "perfctl: count: tables every 20.0 ms are not possible here: " },
+                { "--interval", "1s", 100000000, 250000000, "bad-latency", "perfctl: count: tables every 1.0 s are not possible here: " },
+                { "--interval", "1m", 100000000, 0, "denied", "perfctl: count: NO" },
+                { "--for", "20ms", 0, 0, "denied", "perfctl: count: NO" },
+        };
+        Ran r;
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                run_start(&r, WORDS("count", "mine", rows[i].option, rows[i].time));
+                run_greet(&r);
+                play_fields(&r, 2);
+                play_latency(&r, 4, rows[i].first, rows[i].reason);
+                if (rows[i].second > 0)
+                        play_latency(&r, 5, rows[i].second, rows[i].reason);
+                run_end(&r);
+                assert_int_equal(r.code, PERFCTL_FAILED);
+                assert_string_equal(r.text, "");
+                assert_int_equal(strncmp(r.message, rows[i].message, strlen(rows[i].message)), 0);
+        }
+}
+
 /* What is counted keeps its name when the event calls it otherwise from then on, and when it is gone. */
 static void test_count_changed_event(void **state) {
         Perfd__V1__Packet p = PERFD__V1__PACKET__INIT, q = PERFD__V1__PACKET__INIT;
@@ -415,6 +456,7 @@ int main(void) {
                 cmocka_unit_test(test_count_json),
                 cmocka_unit_test(test_count_faults),
                 cmocka_unit_test(test_count_intervals),
+                cmocka_unit_test(test_count_latency),
                 cmocka_unit_test(test_count_changed_event),
                 cmocka_unit_test(test_count_losses),
                 cmocka_unit_test(test_count_cut_off),
