@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/perfctl/quantity.h"
+
 void ledger_put_counts_json(Json *j, const char *name, const perfd_count *counts, size_t n) {
         json_put_name(j, name);
         json_begin(j, '{');
@@ -82,6 +84,8 @@ static void print_subscriber_json(Output *o, const perfd_subscriber_ledger *s) {
         ledger_put_counts_json(&j, "dropped", s->dropped, s->n_dropped);
         JSON_NUMBER(&j, "queued", s->queued);
         JSON_BOOL(&j, "balanced", s->balanced);
+        if (s->latency > 0)
+                JSON_NUMBER(&j, "latency", s->latency);
         json_end(&j, '}');
         json_end_line(&j);
 }
@@ -215,9 +219,11 @@ static void print_rings(Output *o, bool human, size_t width, const perfd_result 
 
 static void print_subscribers(Output *o, bool human, size_t width, const perfd_result *ledger) {
         const perfd_subscriber_ledger *s;
+        char latency[QUANTITY_SIZE];
         Table t;
 
-        TABLE_INIT(&t, human, "SUBSCRIBER", ">ID", "ORDER", ">MATCHED", ">SENT", "DROPPED", ">QUEUED", "BALANCED", "PEER");
+        TABLE_INIT(&t, human, "SUBSCRIBER", ">ID", "ORDER", ">MATCHED", ">SENT", "DROPPED", ">QUEUED", "BALANCED", ">LATENCY",
+                   "PEER");
         t.width = width;
         t.n_keys = 2;
         for (size_t i = 0; (s = perfd_result_subscriber_ledger(ledger, i)); i++) {
@@ -229,6 +235,7 @@ static void print_subscribers(Output *o, bool human, size_t width, const perfd_r
                 ledger_put_counts(&t, s->dropped, s->n_dropped);
                 table_put_number(&t, s->queued);
                 put_balanced(&t, s->balanced, false);
+                table_put(&t, s->latency > 0 ? quantity_show_time(s->latency, latency) : "-");
                 table_put(&t, s->peer);
         }
         table_print(&t, o);

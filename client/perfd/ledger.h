@@ -61,6 +61,7 @@ typedef struct perfd_subscriber_ledger {
         uint64_t queued;
         bool balanced;
         const char *order; /* "time", "cpu" */
+        uint64_t latency;  /* ns that it lets a sample stay in a ring buffer: requested, or the daemon's default; 0: not known, of an older daemon */
 } perfd_subscriber_ledger;
 
 /* Hits of a probe that the kernel could not count, because the probe was busy. Of the whole host. */

@@ -138,6 +138,7 @@ static int add_subscribers(perfd_result *result, const Perfd__V1__Ledger *ledger
                         .n_dropped = m->n_dropped,
                         .queued = m->queued,
                         .order = m->order,
+                        .latency = m->latency,
                 };
                 if (result_counts_new(&result->arena, m->dropped, m->n_dropped, &row->dropped) < 0)
                         return -ENOMEM;

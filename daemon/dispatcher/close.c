@@ -12,7 +12,8 @@
 /* in_merge: entries for this subscriber that are still in the merge. */
 static void subscriber_row(const Subscriber *s, uint64_t in_merge, SubscriberRow *ret) {
         *ret = (SubscriberRow){ .id = s->id, .matched = s->matched - s->filtered, .sent = s->outbox.sent_items,
-                                .queued = s->outbox.queued_items + in_merge, .late = s->late, .order = s->order };
+                                .queued = s->outbox.queued_items + in_merge, .late = s->late, .order = s->order,
+                                .latency = s->latency };
         memcpy(ret->peer, s->peer, sizeof(ret->peer));
         memcpy(ret->dropped, s->outbox.dropped_items, sizeof(ret->dropped));
         ret->balanced = ret->matched == ret->sent + ret->queued + outbox_dropped(&s->outbox) + ret->late;
@@ -93,6 +94,7 @@ void subscriber_row_fill(const SubscriberRow *from, Perfd__V1__SubscriberLedger 
         ret->dropped = dropped;
         ret->balanced = from->balanced;
         ret->order = (char *)orders[from->order];
+        ret->latency = from->latency;
 }
 
 /* The closing ledger with the subscriber's own row, which is final only when everything else is in its outbox. */

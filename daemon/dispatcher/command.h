@@ -99,6 +99,7 @@ typedef struct SubscriberRow {
         uint64_t id, matched, sent, queued, dropped[_GAP_REASON_MAX], late;
         char peer[SUBSCRIBER_PEER_SIZE];
         StreamOrder order;
+        nsec_t latency;
         bool balanced;
 } SubscriberRow;
 

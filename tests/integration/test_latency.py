@@ -2,13 +2,15 @@
 """What `latency` buys and costs: the first sample after quiet comes soon, for so many wakeups, and only as long as somebody
 asks for it and something is enabled. How short it gets under load is measured by the benchmarks, not here."""
 import contextlib
+import json
 import os
 import select
 import statistics
 import time
 
 import perfd
-from perfd import Daemon, Workload, add, check, pb, refused
+from perfd import Daemon, Workload, add, check, equal, pb, refused
+from test_control import perfctl
 from test_promises import CPUS, SLOW
 
 GETPPID = "syscalls:sys_enter_getppid"
@@ -41,6 +43,22 @@ def test_refused():
         no = refused(client, "bad-latency", "STATUS_INVALID", subscribe=pb.SubscribeRequest(latency=2 * MSEC - 1))
         check("2000000 ns" in no.message, f"it does not say what is allowed: {no.message}")
         client.subscribe(latency=2 * MSEC)
+
+
+def test_shown():
+    """Who asks for which latency: in the ledger, of the default too, and in the log if it was asked for."""
+    with Daemon(config="version: 1\nsubscribers: {default-latency: 40ms}\n") as daemon:
+        with daemon.client(stream=True) as asks, daemon.client(stream=True) as none:
+            asks.subscribe(latency=1_500_000)
+            none.subscribe()
+            process = perfctl(daemon, "--json", "ledger")
+            rows = [json.loads(line) for line in process.stdout.splitlines()]
+            equal([row["latency"] for row in sorted((row for row in rows if row["kind"] == "subscriber"), key=lambda row: row["id"])],
+                  [1_500_000, 40_000_000], f"what the ledger says, behind {process.stderr}")
+            text = [line.split("\t") for line in perfctl(daemon, "ledger").stdout.splitlines() if line.startswith("subscriber")]
+            equal(sorted(words[8] for words in text), ["1.5 ms", "40.0 ms"], "its column, as text")
+            said = [line for line in daemon.stderr().splitlines() if "subscriber " in line and "all events" in line]
+    equal([line.rpartition("all events")[2] for line in said], [", latency 1500us", ""], f"the log: {said}")
 
 
 def test_price():

@@ -94,8 +94,8 @@ static void test_watch_text(void **state) {
                             "mine     1     2          2         0  -     yes    yes\n\n"
                             "RING  CPU  RECORDS  SAMPLES  SIDE RECORDS  LOST  BALANCED\n"
                             "ring    1        2        2             0  -     yes\n\n"
-                            "SUBSCRIBER  ID  ORDER  MATCHED  SENT  DROPPED  QUEUED  BALANCED  PEER\n"
-                            "subscriber   3  time         2     2  -             0  yes       me\n");
+                            "SUBSCRIBER  ID  ORDER  MATCHED  SENT  DROPPED  QUEUED  BALANCED  LATENCY  PEER\n"
+                            "subscriber   3  time         2     2  -             0  yes             -  me\n");
         assert_int_equal(r.code, PERFCTL_OK);
 }
 

@@ -136,7 +136,7 @@ static int ledger_add_subscribers(const LedgerScope *scope, const DispatcherRepo
         for (size_t i = 0; i < report->n_subscribers; i++) {
                 Perfd__V1__Count counts[N_SUBSCRIBER_DROPS], *dropped[N_SUBSCRIBER_DROPS];
                 Perfd__V1__SubscriberLedger borrowed;
-                uint8_t bytes[512]; /* the longest row: a peer's text and ten numbers */
+                uint8_t bytes[512]; /* the longest row: a peer's text and eleven numbers */
                 size_t n;
 
                 if (!scope->has_subscriber(scope->userdata, scope, report->subscribers[i].id))

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "daemon/base/duration.h"
 #include "daemon/base/log.h"
 #include "daemon/base/text-line.h"
 
@@ -19,6 +20,7 @@ static void subscription_events(const Perfd__V1__SubscribeRequest *q, char *text
 }
 
 static void subscription_outline(const Perfd__V1__SubscribeRequest *q, char *text, size_t size) {
+        char latency[DURATION_SIZE];
         TextLine l = { .text = text, .size = size };
 
         text[0] = '\0';
@@ -32,6 +34,8 @@ static void subscription_outline(const Perfd__V1__SubscribeRequest *q, char *tex
                 text_line_add(&l, ", where '%.200s'", q->where);
         if (q->order == PERFD__V1__ORDER__ORDER_CPU)
                 text_line_add(&l, ", by CPU");
+        if (q->latency > 0)
+                text_line_add(&l, ", latency %s", duration_text(q->latency, latency));
 }
 
 void log_subscribed(uint64_t id, const char *peer, const Perfd__V1__SubscribeRequest *q) {
