@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/duration.h"
+
 /* A switch over the types of settings. */
 static const char *setting_text(const Key *k, const Config *c, char buffer[static CONFIG_PRIORITY_SIZE]) {
         const void *value = (const char *)c + k->offset;
@@ -14,9 +16,10 @@ static const char *setting_text(const Key *k, const Config *c, char buffer[stati
         case KEY_COUNT:
         case KEY_SIZE:
         case KEY_RING_SIZE:
-        case KEY_DURATION:
                 (void)snprintf(buffer, CONFIG_PRIORITY_SIZE, "%llu", (unsigned long long)*(const uint64_t *)value);
                 return buffer;
+        case KEY_DURATION:
+                return duration_text(*(const uint64_t *)value, buffer);
         case KEY_PRIORITY:
                 return config_priority_text(*(const ThreadPriority *)value, buffer);
         case KEY_MODE:
@@ -94,5 +97,5 @@ bool config_rules_difference(const Config *before, const Config *after, ConfigDi
 }
 
 const char *config_unit(const Key *k) {
-        return k->type == KEY_SIZE || k->type == KEY_RING_SIZE ? " bytes" : k->type == KEY_DURATION ? " ns" : "";
+        return k->type == KEY_SIZE || k->type == KEY_RING_SIZE ? " bytes" : "";
 }

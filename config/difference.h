@@ -5,7 +5,7 @@
 
 typedef struct ConfigDifference {
         const Key *key;
-        const char *before, *after; /* of the configurations, or of `texts`: sizes in bytes, durations in ns; see config_unit() */
+        const char *before, *after; /* of the configurations, or of `texts`: sizes in bytes; see config_unit() */
         char texts[2][CONFIG_PRIORITY_SIZE];
         ConfigPlace at; /* where the one behind sets it; path NULL: it does not, so it is the default */
 } ConfigDifference;

@@ -10,6 +10,7 @@
 #include "config/text/words.h"
 #include "daemon/base/checkpoint.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/duration.h"
 #include "daemon/base/error-trail.h"
 
 #define HINT_TARGETS_MAX 100 /* comparing ten thousand names with ten thousand takes minutes */
@@ -247,6 +248,7 @@ static void settings_check(Build *b) {
         ConfigPlace per_uid = last_set(b, "connections", "per-uid");
         ConfigPlace memory_per_uid = last_set(b, "subscribers", "memory-per-uid");
         ConfigPlace default_latency = last_set(b, "subscribers", "default-latency");
+        char found[DURATION_SIZE], least[DURATION_SIZE];
         ConfigPlace state = config_place_later(last_set(b, "", "state"), socket);
         Config *c = b->config;
 
@@ -271,8 +273,8 @@ static void settings_check(Build *b) {
                 c->subscriber_default_latency = c->subscriber_latency;
         else if (c->subscriber_default_latency < c->subscriber_latency)
                 config_diagnostics_add(b->diagnostics, default_latency,
-                                       "subscribers.default-latency: found '%llu ns', expected at least subscribers.latency, %llu ns",
-                                       (unsigned long long)c->subscriber_default_latency, (unsigned long long)c->subscriber_latency);
+                                       "subscribers.default-latency: found '%s', expected at least subscribers.latency, %s",
+                                       duration_text(c->subscriber_default_latency, found), duration_text(c->subscriber_latency, least));
 }
 
 int build_check_references(Build *b) {

@@ -41,7 +41,9 @@ def test_refused():
         refused(client, "bad-latency", "STATUS_INVALID", subscribe=pb.SubscribeRequest(latency=99_999))
     with Daemon(config="version: 1\nsubscribers: {latency: 2ms}\n") as daemon, daemon.client(stream=True) as client:
         no = refused(client, "bad-latency", "STATUS_INVALID", subscribe=pb.SubscribeRequest(latency=2 * MSEC - 1))
-        check("2000000 ns" in no.message, f"it does not say what is allowed: {no.message}")
+        equal(no.message, "latency: found 1999999ns, expected from 2ms, subscribers.latency of perfd's configuration, to 1h", "what is allowed")
+        no = refused(client, "bad-latency", "STATUS_INVALID", subscribe=pb.SubscribeRequest(latency=7200 * 1000 * MSEC))
+        check("latency: found 2h, expected from 2ms," in no.message, f"what it says of too much: {no.message}")
         client.subscribe(latency=2 * MSEC)
 
 

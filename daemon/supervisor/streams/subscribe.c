@@ -11,6 +11,7 @@
 
 #include "config/value.h"
 #include "daemon/base/checkpoint.h"
+#include "daemon/base/duration.h"
 #include "daemon/base/log.h"
 #include "daemon/supervisor/ledger/base.h"
 #include "daemon/supervisor/ledger/ledger.h"
@@ -76,14 +77,14 @@ static int streams_discharge_routes(Streams *s, Subscription *u) {
 }
 
 static int check_latency(const Streams *s, const Perfd__V1__SubscribeRequest *q, Explanation *e) {
-        if (q->latency > 0 && q->latency < s->settings->config->subscriber_latency)
+        char found[DURATION_SIZE], least[DURATION_SIZE], most[DURATION_SIZE];
+        const nsec_t longest = key_find("subscribers", "latency")->max;
+
+        if (q->latency > 0 && (q->latency < s->settings->config->subscriber_latency || q->latency > longest))
                 return refuse(e, REFUSED_INVALID, "bad-latency",
-                              "a latency of %llu ns is below subscribers.latency of perfd's configuration, %llu ns",
-                              (unsigned long long)q->latency, (unsigned long long)s->settings->config->subscriber_latency);
-        if (q->latency > 0 && value_check_number("subscribers.latency", q->latency, e) > 0) {
-                e->reason = "bad-latency";
-                return REFUSED_INVALID;
-        }
+                              "latency: found %s, expected from %s, subscribers.latency of perfd's configuration, to %s",
+                              duration_text(q->latency, found), duration_text(s->settings->config->subscriber_latency, least),
+                              duration_text(longest, most));
         return 0;
 }
 
