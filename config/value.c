@@ -95,6 +95,10 @@ static int duration_decode(const Key *k, const char *text, uint64_t *to, Explana
 
         if (!number_decode(text, &n, &unit))
                 return refuse_value(k, text, e, "");
+        if (*unit == '.')
+                return refuse_value_at(k, text, (size_t)(unit - text), e, "which is not a whole number: write it in a smaller unit");
+        if (!*unit)
+                return refuse_value_at(k, text, (size_t)(unit - text), e, "which has no unit: ns, us, ms, s, m, min, h");
         unit += strspn(unit, " ");
         for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
                 if (strcmp(units[i].word, unit) != 0)

@@ -191,7 +191,8 @@ static int parse_time(const Hosts *s, const char *option, const char *also, uint
         const char *text = option_of(s->p, option);
 
         if (text && !quantity_parse_time(text, ret))
-                return perfctl_fail(s->p, PERFCTL_USAGE, "--%s: '%s' is not a time such as 500ms, 10s, 2m%s", option, text, also);
+                return perfctl_fail(s->p, PERFCTL_USAGE, "--%s: '%s' is not a time such as 500ms, 10s, 2m%s%s", option, text, also,
+                                    quantity_lack_of_time(text));
         return 0;
 }
 

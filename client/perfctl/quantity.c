@@ -90,6 +90,14 @@ bool quantity_parse_time(const char *text, uint64_t *ret_nsec) {
         return true;
 }
 
+const char *quantity_lack_of_time(const char *text) {
+        const size_t n = strspn(text, "0123456789");
+
+        if (n == 0)
+                return "";
+        return !text[n] ? ": the unit is missing" : text[n] == '.' ? ": write a whole number, in a smaller unit" : "";
+}
+
 bool quantity_parse_size(const char *text, uint64_t *ret_bytes) {
         uint64_t bytes;
 

@@ -10,6 +10,8 @@ bool quantity_parse_number(const char *text, uint64_t *ret);
 /* Of a text that is none of these numbers: whether it is one, but above what 64 bits have room for. */
 bool quantity_is_too_large(const char *text);
 bool quantity_parse_time(const char *text, uint64_t *ret_nsec);
+/* Of a text that is no such time: what is wrong, to be put behind it, or "". */
+const char *quantity_lack_of_time(const char *text);
 bool quantity_parse_size(const char *text, uint64_t *ret_bytes);
 
 #define QUANTITY_SIZE 32

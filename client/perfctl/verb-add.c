@@ -19,7 +19,8 @@ static int parse_spec(const Perfctl *p, perfd_event_spec *s) {
         s->disabled = perfctl_get(p, "disabled");
         s->fields = perfctl_get_all(p, "field", &s->n_fields);
         if (interval && (!quantity_parse_time(interval, &s->interval) || s->interval == 0))
-                return perfctl_fail(p, PERFCTL_USAGE, "--interval: '%s' is not a time such as 100ms, 1s", interval);
+                return perfctl_fail(p, PERFCTL_USAGE, "--interval: '%s' is not a time such as 100ms, 1s%s",
+                                    interval, quantity_lack_of_time(interval));
         r = spec_options_check_pairs(p, "field", ':');
         return r == 0 ? spec_options_parse(p, s) : r;
 }

@@ -16,7 +16,8 @@ static int parse_time(const Perfctl *p, const char *option, const char *examples
         const char *text = perfctl_get(p, option);
 
         if (text && (!quantity_parse_time(text, ret) || *ret == 0))
-                return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' is not a time such as %s", option, text, examples);
+                return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' is not a time such as %s%s",
+                                    option, text, examples, quantity_lack_of_time(text));
         return 0;
 }
 

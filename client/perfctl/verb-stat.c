@@ -67,7 +67,8 @@ static int parse_interval(const Perfctl *p, StatOptions *o) {
         if (interval && print)
                 return perfctl_fail(p, PERFCTL_USAGE, "--interval and --interval-print exclude each other");
         if (interval && (!quantity_parse_time(interval, &o->interval) || o->interval == 0))
-                return perfctl_fail(p, PERFCTL_USAGE, "--interval: '%s' is not a time such as 100ms, 1s", interval);
+                return perfctl_fail(p, PERFCTL_USAGE, "--interval: '%s' is not a time such as 100ms, 1s%s",
+                                    interval, quantity_lack_of_time(interval));
         if (!print)
                 return 0;
         if (!quantity_parse_number(print, &ms) || ms == 0 || ms > UINT64_MAX / 1000000)
@@ -84,7 +85,8 @@ static int parse_duration(const Perfctl *p, StatOptions *o) {
         uint64_t n;
 
         if (duration && (!quantity_parse_time(duration, &o->duration) || o->duration == 0))
-                return perfctl_fail(p, PERFCTL_USAGE, "--for: '%s' is not a time such as 500ms, 10s, 2m", duration);
+                return perfctl_fail(p, PERFCTL_USAGE, "--for: '%s' is not a time such as 500ms, 10s, 2m%s",
+                                    duration, quantity_lack_of_time(duration));
         if (o->interval == 0 || o->duration % o->interval != 0 || o->duration == 0)
                 return 0;
         n = o->duration / o->interval;

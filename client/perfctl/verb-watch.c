@@ -137,11 +137,13 @@ static int parse_quantities(const Perfctl *p, WatchOptions *o) {
         if (perfctl_get(p, "reconnect") && !p->is_of_several)
                 return perfctl_fail(p, PERFCTL_USAGE, "--reconnect is for hosts that --host names");
         if (duration && (!quantity_parse_time(duration, &o->duration) || o->duration == 0))
-                return perfctl_fail(p, PERFCTL_USAGE, "--for: '%s' is not a time such as 500ms, 10s, 2m", duration);
+                return perfctl_fail(p, PERFCTL_USAGE, "--for: '%s' is not a time such as 500ms, 10s, 2m%s",
+                                    duration, quantity_lack_of_time(duration));
         if (queue && (!quantity_parse_size(queue, &o->subscription.queue_bytes) || o->subscription.queue_bytes == 0))
                 return perfctl_fail(p, PERFCTL_USAGE, "--queue: '%s' is not a size such as 64KiB, 4MiB", queue);
         if (latency && (!quantity_parse_time(latency, &o->subscription.latency) || o->subscription.latency == 0))
-                return perfctl_fail(p, PERFCTL_USAGE, "--latency: '%s' is not a time such as 200us, 1ms", latency);
+                return perfctl_fail(p, PERFCTL_USAGE, "--latency: '%s' is not a time such as 200us, 1ms%s",
+                                    latency, quantity_lack_of_time(latency));
         return number_parse(p, "--count: ", count, &o->count);
 }
 

@@ -58,6 +58,12 @@ static void test_settings(void **state) {
                 { "subscribers: {latency: 200ms}\n", "" }, /* the default is as much then */
                 { "subscribers: {latency: 2ms, default-latency: 1ms}\n",
                   "f:2:46: subscribers.default-latency: found '1ms', expected at least subscribers.latency, 2ms\n" },
+                { "subscribers: {default-latency: 1.5ms}\n",
+                  "f:2:33: subscribers.default-latency: found '1.5ms', which is not a whole number: write it in a smaller unit; expected a "
+                  "duration from 20us to 1h, such as 100ms\n" },
+                { "subscribers: {latency: 200}\n",
+                  "f:2:27: subscribers.latency: found '200', which has no unit: ns, us, ms, s, m, min, h; expected a duration from 20us to "
+                  "1h, such as 1ms\n" },
                 { "connections: {max: 10}\n", "" },
         };
 

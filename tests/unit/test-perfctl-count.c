@@ -307,6 +307,9 @@ static void test_count_usage(void **state) {
         assert_usage(WORDS("count", "mine", "--by", "sample.state"), "--by: 'sample.state' is not a field");
         assert_usage(WORDS("count", "mine", "--hist", "sample.pid"), "--hist: 'sample.pid' is not a field");
         assert_usage(WORDS("count", "mine", "--interval", "0s"), "--interval: '0s' is not a time such as 500ms, 1s, 1m\n");
+        assert_usage(WORDS("count", "mine", "--interval", "100"), "--interval: '100' is not a time such as 500ms, 1s, 1m: the unit is missing\n");
+        assert_usage(WORDS("count", "mine", "--for", "1.5s"), "--for: '1.5s' is not a time such as 500ms, 10s, 2m: write a whole number, in a "
+                                                              "smaller unit\n");
         assert_usage(WORDS("count", "mine", "--for", "x"), "--for: 'x' is not a time");
         assert_usage(WORDS("count", "mine", "--queue", "x"), "--queue: 'x' is not a size");
 }

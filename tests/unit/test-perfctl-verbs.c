@@ -46,7 +46,7 @@ static void test_add_mistakes(void **state) {
                 { { "add", "x", "--attr", "pinned" },
                   "perfctl: add: --attr: 'pinned' has no '=', as in exclude-user=true\n" },
                 { { "add", "x", "--field", "code" }, "perfctl: add: --field: 'code' has no ':', as in code:u32\n" },
-                { { "add", "x", "--interval", "1" }, "perfctl: add: --interval: '1' is not a time such as 100ms, 1s\n" },
+                { { "add", "x", "--interval", "1" }, "perfctl: add: --interval: '1' is not a time such as 100ms, 1s: the unit is missing\n" },
                 { { "add", "x", "--maxactive", "5000000000" },
                   "perfctl: add: --maxactive: '5000000000' is too large\n" },
                 { { "stat", "--count", "1", "--" }, "perfctl: stat: no command after --\n" },
