@@ -1,11 +1,19 @@
 /* Streams by callbacks. */
 #include "client/stream/batch.h"
 
+static int fail_state(perfd_client *c) {
+        const char *why = c->state == CLIENT_NEW     ? "this client is not connected: perfd_client_connect() and perfd_subscribe() come first"
+                          : c->state == CLIENT_READY ? "this connection is no stream yet: perfd_subscribe() makes it one"
+                                                     : "this connection is no stream, or is broken";
+
+        return client_fail(c, PERFD_E_STATE, "state", why);
+}
+
 int stream_begin_reading(perfd_client *c) {
         if (c->state == CLIENT_ENDED)
                 return stream_say_end(c);
         if (c->state != CLIENT_STREAMING || c->stream->is_fed)
-                return client_fail(c, PERFD_E_STATE, "state", "this connection is no stream, or is broken");
+                return fail_state(c);
         if (c->stream->is_busy)
                 return client_fail(c, PERFD_E_STATE, "state", "a callback of this stream cannot read on: it has to return first");
         return 0;
@@ -55,7 +63,7 @@ int perfd_stream_stop(perfd_client *c) {
         if (c->state == CLIENT_ENDED || (c->state == CLIENT_STREAMING && c->stream->stop_asked))
                 return 0;
         if (c->state != CLIENT_STREAMING || c->stream->is_fed)
-                return client_fail(c, PERFD_E_STATE, "state", "this connection is no stream, or is broken");
+                return fail_state(c);
         c->stream->stop_asked = c->stream->stop_wanted = true;
         return stream_send(c);
 }

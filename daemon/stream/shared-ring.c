@@ -80,8 +80,8 @@ static int shared_ring_open(SharedRing *r, Explanation *e) {
 
 int shared_ring_check(uint64_t size, Explanation *e) {
         return stream_ring_may_be(size) ? 0 : refuse(e, REFUSED_INVALID, "bad-ring",
-                                                     "a ring of %llu bytes: expected a power of two from %zu to %zu, or 0 for "
-                                                     "none", (unsigned long long)size, STREAM_RING_MIN, STREAM_RING_MAX);
+                                                     "a ring of %llu bytes: expected a power of two from %zu to %zu, or none: 0 "
+                                                     "in the protocol, PERFD_NO_RING in libperfd", (unsigned long long)size, STREAM_RING_MIN, STREAM_RING_MAX);
 }
 
 int shared_ring_new(size_t size, SharedRing **ret, Explanation *e) {

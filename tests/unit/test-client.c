@@ -183,6 +183,9 @@ static void test_broken_connections(void **state) {
         pair_free(&p);
 
         assert_int_equal(perfd_client_process(nobody), PERFD_E_STATE);
+        assert_non_null(strstr(perfd_client_error(nobody)->message, "not connected"));
+        assert_int_equal(perfd_stream_stop(nobody), PERFD_E_STATE);
+        assert_non_null(strstr(perfd_client_error(nobody)->message, "not connected"));
         assert_int_equal(perfd_client_connect(nobody, "/nonexistent/socket"), PERFD_E_UNREACHABLE);
         assert_int_equal(perfd_client_fd(nobody), -1);
         assert_int_equal(perfd_client_due(nobody), UINT64_MAX);

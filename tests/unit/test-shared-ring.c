@@ -85,6 +85,7 @@ static void test_sizes(void **state) {
         for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
                 assert_int_equal(shared_ring_check(bad[i], &e), REFUSED_INVALID);
                 assert_string_equal(e.reason, "bad-ring");
+                assert_non_null(strstr(e.text, "PERFD_NO_RING in libperfd"));
         }
         for (size_t size = STREAM_RING_MIN; size <= STREAM_RING_MAX; size *= 2) {
                 assert_int_equal(shared_ring_check(size, NULL), 0);
