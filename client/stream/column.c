@@ -88,6 +88,38 @@ static int fail_field(Batch *b, const perfd_event *event, const char *reason, co
                            *names ? names : "none of its fields");
 }
 
+/* What is a sample's own has no column: where it is. */
+static const char *place_of(const char *name) {
+        static const struct {
+                const char *name, *why;
+        } places[] = { { "time", "is what batch->times has" },
+                       { "pid", "is what batch->pids has" },
+                       { "tid", "is what batch->tids has" },
+                       { "cpu", "is what batch->cpus has" },
+                       { "comm", "is what perfd_batch_item() has" },
+                       { "exe", "is what perfd_batch_item() has" },
+                       { "period", "is what perfd_batch_item() has" } };
+
+        for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+                if (strcmp(places[i].name, name) == 0)
+                        return places[i].why;
+        return "is none of its fields";
+}
+
+static int fail_unknown_field(Batch *b, const perfd_event *event, const char *name) {
+        const size_t n = strcspn(name, "[");
+        char why[NAMES_MAX];
+
+        if (!*name)
+                return fail_field(b, event, "unknown-field", "''", "is no name of a field");
+        for (size_t i = 0; name[n] && i < event->n_fields; i++)
+                if (strlen(event->fields[i].name) == n && strncmp(event->fields[i].name, name, n) == 0) {
+                        (void)snprintf(why, sizeof(why), "is in the column of %s", event->fields[i].name);
+                        return fail_field(b, event, "unknown-field", name, why);
+                }
+        return fail_field(b, event, "unknown-field", name, place_of(name));
+}
+
 static int find_field(Batch *b, const perfd_event *event, const char *name, const perfd_field **ret_field) {
         for (size_t i = 0; i < event->n_fields; i++) {
                 const perfd_field *f = &event->fields[i];
@@ -101,7 +133,7 @@ static int find_field(Batch *b, const perfd_event *event, const char *name, cons
                 *ret_field = f;
                 return 0;
         }
-        return fail_field(b, event, "unknown-field", name, "is none of its fields");
+        return fail_unknown_field(b, event, name);
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */

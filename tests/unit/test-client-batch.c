@@ -331,9 +331,7 @@ static void test_refusals(void **state) {
         perfd_client *nobody = perfd_client_new(NULL);
         Reader r = { .by_batches = false };
         const perfd_batch *batch = NULL;
-        const perfd_column *column;
         static char longest[1000];
-
         assert_int_equal(perfd_stream_next_batch(nobody, &batch), PERFD_E_STATE);
         perfd_client_free(nobody);
         memset(longest, 'x', sizeof(longest) - 1);
@@ -361,8 +359,11 @@ static void test_refusals(void **state) {
         is_refused(&r, batch, PLAYED_EVENT, "list", "no-number",
                "mine: list is an array that has another length in each sample: it has columns of state, args, flags");
         is_refused(&r, batch, FIXED, "m", "unknown-field", "fixed: m is none of its fields: it has columns of n, pair");
+        is_refused(&r, batch, FIXED, "", "unknown-field", "fixed: '' is no name of a field: it has columns of n, pair");
+        is_refused(&r, batch, FIXED, "pair[0]", "unknown-field", "fixed: pair[0] is in the column of pair: it has columns of n, pair");
+        is_refused(&r, batch, FIXED, "comm", "unknown-field", "fixed: comm is what perfd_batch_item() has: it has columns of n, pair");
         assert_null(perfd_batch_item(batch, (const perfd_packed_item *)(const void *)batch));
-        assert_int_equal(perfd_batch_column(batch, FIXED, longest, &column), PERFD_E_INVALID);
+        assert_int_equal(perfd_batch_column(batch, FIXED, longest, &(const perfd_column *){ NULL }), PERFD_E_INVALID);
         add_batch(&r.sums, batch);
         line_deinit(&r.line);
 }
