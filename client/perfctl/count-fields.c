@@ -81,7 +81,7 @@ static int fail_unknown(const Perfctl *p, const char *option, const char *text, 
         must_have(fclose(f) == 0 ? fields : NULL);
         r = perfctl_fail(p, PERFCTL_USAGE, "--%s: none of the events has a field '%s'%s%s%s %s has %s%s%s", option, text,
                          near.best ? ", did you mean '" : "", near.best ? near.best : "", near.best ? "'?" : ":", row->spec->name,
-                         n > 0 ? "the fields " : "none", fields, is_column ? ", and each sample has " KEY_PARTS : "");
+                         n > 0 ? "the fields " : "none", fields, is_column ? ", and each sample has " KEY_PARTS : ", and each sample has period");
         free(fields);
         return r;
 }

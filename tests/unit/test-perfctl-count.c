@@ -331,7 +331,7 @@ static void test_count_names(void **state) {
                        "name, list, flags, blob, and each sample has comm, pid, tid, cpu, event, exe, uid, cgroup, container, unit, ip, addr, period\n");
         assert_refused(WORDS("count", "mine", "--hist", "comm"),
                        "perfctl: count: --hist: none of the events has a field 'comm': mine has the fields state, args, name, list, flags, "
-                       "blob\n");
+                       "blob, and each sample has period\n");
         assert_refused(WORDS("count", "mine", "--hist", "name"),
                        "perfctl: count: --hist: 'name' of mine is a text, and a histogram is of numbers\n");
         assert_refused(WORDS("count", "mine", "--hist", "args"),
