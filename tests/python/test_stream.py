@@ -71,6 +71,12 @@ class Good(unittest.TestCase):
                 with self.assertRaises(ValueError):
                     client.subscribe(**wrong)
             self.assertEqual(played.requests, [])
+        for wrong, said in (({"fields": "id"}, "fields: a list of names such as \\['id'\\]"), ({"records": "fork"}, "records: a list"),
+                            ({"latency": "1ms"}, "latency: a whole number of ns, .* not '1ms'"), ({"latency": 1.5}, "not 1.5")):
+            with Played(subscribed([])) as played, played.client() as client:
+                with self.assertRaisesRegex(TypeError, said):
+                    client.subscribe(**wrong)
+            self.assertEqual(played.requests, [])
 
     def test_read_in_time(self):
         """What has not come by then comes later, also if half of it was there."""

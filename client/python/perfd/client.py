@@ -162,8 +162,14 @@ class Client(Connection):
         """Makes this connection a Stream of these events: names or globs; none: all, also those that are added later.
 
         order, payload and overflow are as in perfctl(1), records names of side records, as in ("fork", "exit"). more:
-        other fields of SubscribeRequest, as ring_bytes and pool for a stream in shared memory.
+        other fields of SubscribeRequest, as ring_bytes and pool for a stream in shared memory; latency is in ns.
         """
+        if isinstance(fields, (str, bytes)):
+            raise TypeError(f"fields: a list of names such as [{fields!r}], and not the text {fields!r}")
+        if isinstance(records, (str, bytes)):
+            raise TypeError(f"records: a list of names such as [{records!r}], and not the text {records!r}")
+        if not isinstance(more.get("latency", 0), int):
+            raise TypeError(f"latency: a whole number of ns, as 1_000_000 for 1 ms, and not {more['latency']!r}")
         request = pb.SubscribeRequest(
             events=events, where=where, fields=fields, order=_enum("ORDER", order), payload=_enum("PAYLOAD", payload),
             overflow=_enum("OVERFLOW", overflow), records=_mask(records), **more)
