@@ -72,7 +72,7 @@ static void test_usage(void **state) {
                 { { "stat", "-r3" }, "perfctl: stat: --repeat is for a command, without an --interval\n" },
                 { { "stat", "-r0", "--", "true" }, "perfctl: stat: --repeat: '0' is not a number above 0\n" },
                 { { "stat", "-r3", "-I9", "--", "true" }, "perfctl: stat: --repeat is for a command, without an --interval\n" },
-                { { "stat", "--for", "0" }, "perfctl: stat: --for: '0' is not a time such as 500ms, 10s, 2m\n" },
+                { { "stat", "--for", "0" }, "perfctl: stat: --for: '0' is not a time such as 500ms, 10s, 2m: the unit is missing\n" },
                 { { "stat", "-ea,", "b" }, "perfctl: stat: --event: an event is empty\n" },
                 { { "stat", "-x", "" }, "perfctl: stat: --field-separator: the value is empty\n" },
                 { { "stat", "-x,", "--json" }, "perfctl: stat: --field-separator is not for --json\n" },
@@ -103,7 +103,7 @@ static void test_usage(void **state) {
                   "perfctl: watch: --count: '99999999999999999999' is too large: the maximum is 18446744073709551615\n" },
                 { { "add", "e", "--period=1", "--frequency=2" },
                   "perfctl: add: --period and --frequency exclude each other\n" },
-                { { "watch", "--for", "10" }, "perfctl: watch: --for: '10' is not a time such as 500ms, 10s, 2m\n" },
+                { { "watch", "--for", "10" }, "perfctl: watch: --for: '10' is not a time such as 500ms, 10s, 2m: the unit is missing\n" },
                 { { "watch", "--time", "utc" }, "perfctl: watch: --time: 'utc' is none of: wall clock delta\n" },
                 { { "watch", "--json", "--time", "wall" }, "perfctl: watch: --time applies to text output only: with --json each item has "
                   "time, of the stream's clock, and wall, since 1970, both in nanoseconds\n" },
