@@ -119,22 +119,27 @@ static void take_stored(Nats *n, uint64_t number) {
 
 /* ---- threads of libnats ------------------------------------------------------------------------------------------- */
 
-/* {"stream":"perfd","seq":7}, or {"error":{"code":503,"description":"..."}}: names of streams have no quotes. */
+/*
+ * {"stream":"perfd","seq":7}, or {"error":{"code":503,"description":"..."}}: names of streams have no quotes. The message is given back
+ * before the relay is told, because the relay may close libnats then, which forgets what is given back later.
+ */
 static void on_acknowledgement(natsConnection *connection, natsSubscription *subscription, natsMsg *m, void *userdata) {
-        const char *subject = natsMsg_GetSubject(m), *dot = strrchr(subject, '.');
+        const char *dot = strrchr(natsMsg_GetSubject(m), '.');
+        uint64_t number = dot ? strtoull(dot + 1, NULL, 10) : 0;
+        bool is_unheard = natsMsg_IsNoResponders(m);
         char text[256];
         Nats *n = userdata;
 
         (void)snprintf(text, sizeof(text), "%.*s", natsMsg_GetDataLength(m), natsMsg_GetDataLength(m) > 0 ? natsMsg_GetData(m) : "");
+        natsMsg_Destroy(m);
         pthread_mutex_lock(&n->lock);
-        if (natsMsg_IsNoResponders(m))
+        if (is_unheard)
                 lose(n, "the server has no JetStream, or no stream for these subjects", NULL);
         else if (strstr(text, "\"error\"") || !strstr(text, "\"seq\""))
                 lose(n, "JetStream refuses a message", text);
-        else if (dot)
-                take_stored(n, strtoull(dot + 1, NULL, 10));
+        else
+                take_stored(n, number); /* 0: of no message */
         pthread_mutex_unlock(&n->lock);
-        natsMsg_Destroy(m);
 }
 
 static void on_closed(natsConnection *connection, void *userdata) {
