@@ -6,7 +6,7 @@ static int fail_state(perfd_client *c) {
                           : c->state == CLIENT_READY ? "this connection is no stream yet: perfd_subscribe() makes it one"
                                                      : "this connection is no stream, or is broken";
 
-        return client_fail(c, PERFD_E_STATE, "state", why);
+        return client_fail(c, PERFD_E_STATE, "state", "%s", why);
 }
 
 int stream_begin_reading(perfd_client *c) {
