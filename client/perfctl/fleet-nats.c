@@ -191,6 +191,8 @@ void fleet_source_close(FleetSource *s) {
         if (!s)
                 return;
         natsMsg_Destroy(s->message);
+        if (s->subscription) /* natsSubscription_Destroy() alone can crash while messages come (libnats 3.4) */
+                (void)natsSubscription_Unsubscribe(s->subscription);
         natsSubscription_Destroy(s->subscription);
         jsCtx_Destroy(s->js);
         natsConnection_Destroy(s->connection);

@@ -66,6 +66,7 @@ static void put_all(jsCtx *js, const char *stream, const char *subject, uint64_t
                 put(m);
                 natsMsg_Destroy(m);
         }
+        (void)natsSubscription_Unsubscribe(subscription); /* Destroy() alone can crash while messages come (libnats 3.4) */
         natsSubscription_Destroy(subscription);
 }
 
