@@ -19,6 +19,7 @@ VERBS = {
     "count": ([NO], 1), "stat": (["page-faults"], 1), "emit": ([NO, "a=1"], 1), "ledger": ([NO], 1), "metrics": ([], 0), "doctor": ([], 0),
     "validate": (["FILE"], 1), "plan": (["FILE"], 1), "apply": (["FILE"], 1), "reload": ([], 1), "stdio": ([], 0), "version": ([], 0), "help": ([], None),
 }
+ELSEWHERE = {"fleet": ["--nats", "nats://127.0.0.1:1", "hosts"]}  # asks another server, which is not there
 OPTIONAL = {"watch", "stat", "ledger", "plan"}  # that may have no argument at all
 
 
@@ -40,7 +41,7 @@ def words(verb, file):
 
 def test_every_verb_is_here():
     """And every status is in the page."""
-    equal({json.loads(line)["verb"] for line in run("help", "--json").stdout.splitlines()}, set(VERBS), "the verbs")
+    equal({json.loads(line)["verb"] for line in run("help", "--json").stdout.splitlines()}, {*VERBS, *ELSEWHERE}, "the verbs")
     with open(MAN, encoding="utf-8") as f:
         section = f.read().split(".Sh EXIT STATUS")[1].split(".Sh ")[0]
     equal(re.findall(r"^\.It (\d+)$", section, flags=re.M), ["0", "1", "2", "3", "4", "126", "127"], "the statuses of the page")
@@ -49,7 +50,7 @@ def test_every_verb_is_here():
 def test_wrong_command_lines():
     """Before anybody is asked: there is no daemon."""
     expect(2, "nosuch")
-    for verb, (arguments, _) in VERBS.items():
+    for verb, arguments in [*((verb, arguments) for verb, (arguments, _) in VERBS.items()), *ELSEWHERE.items()]:
         for wrong in "--nosuch", "-Z":
             expect(2, "--socket", ABSENT, verb, wrong)
         if arguments and verb not in OPTIONAL:
@@ -64,6 +65,8 @@ def test_no_daemon():
         for verb, (_, answer) in VERBS.items():
             done = expect(0 if answer is None else 3, "--socket", ABSENT, *words(verb, f.name))
             equal(ABSENT in done.stderr, answer is not None, f"{verb} names the socket: {done.stderr!r}")
+    for verb, arguments in ELSEWHERE.items():
+        check(arguments[1] in expect(3, verb, *arguments).stderr, f"{verb} does not name its server")
 
 
 def test_answers():
