@@ -89,7 +89,7 @@ def test_settings_need_a_restart():
         yaml = "version: 1\nreaders: {priority: nice:3, guard: 7ms}\ndispatcher: {cpus: \"0\"}\n"
         found = {s.field: (s.before, s.after, s.restart) for s in client.request(plan=pb.PlanRequest(yaml=yaml)).plan.settings}
         equal(found, {"readers.priority": ("fifo:1", "nice:3", True), "readers.cpus": (str(CPUS[1]), "all", True),
-                      "readers.guard": ("5000000", "7000000", True), "dispatcher.cpus": ("all", "0", True)}, "what is planned")
+                      "readers.guard": ("5ms", "7ms", True), "dispatcher.cpus": ("all", "0", True)}, "what is planned")
         no = perfd.refused(client, "needs-restart", apply=pb.ApplyRequest(yaml="version: 1\nrings: {size: 1MiB}\n"))
         check("readers.cpus" in no.message, f"no key in {no.message!r}")
         equal(daemon.status().ring_size, 4 << 20, "the ring's size after a refusal")
