@@ -114,6 +114,11 @@ class Publisher(Relay):
         super().stop()
         self.said_last = self.said()
 
+    def kill_and_start(self):
+        self.process.kill()
+        self.process.wait(PATIENCE)
+        self.start()
+
 
 class Epoch:
     """The messages of one subscription of a route, in the order in which they are stored; each packet is there, or in a gap."""

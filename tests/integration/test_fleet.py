@@ -93,9 +93,7 @@ def test_cut_stream():
             load.go()
             wait_until(lambda: len(server.messages()) > 5, "something to be stored")
             equal([row["state"] for row in fleet(server, "ledger")[0]], ["open"], "the state of a stream that goes on")
-            relay.process.kill()
-            relay.process.wait(perfd.PATIENCE)
-            relay.start()
+            relay.kill_and_start()
             wait_until(lambda: len(fleet(server, "ledger")[0]) == 2, "another stream")
             load.done(stop=True)
         first, second = fleet(server, "ledger")[0]
