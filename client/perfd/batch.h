@@ -55,7 +55,7 @@ int perfd_stream_next_batch(perfd_client *client, const perfd_batch **ret_batch)
 
 /*
  * One of batch->items, for all that its arrays do not have: valid until the next call of this function or of
- * perfd_batch_column(). NULL: it is none of them.
+ * perfd_batch_column(). NULL: it does not lie in this batch; other pointers into its bytes are not told apart.
  */
 const perfd_item *perfd_batch_item(const perfd_batch *batch, const perfd_packed_item *item);
 
