@@ -230,6 +230,11 @@ static BatchColumn *column_find(Batch *b, uint32_t event, size_t index) {
         return *bucket = column;
 }
 
+/* Each number takes a byte at least: a descriptor that promises more than the packet has gets no memory for it. */
+static bool has_bytes_for(const Batch *b, size_t n_numbers) {
+        return n_numbers == 0 || n_numbers <= (size_t)(b->end - b->items[0]);
+}
+
 static int column_fill(Batch *b, const Descriptor *d, const perfd_field *f, BatchColumn *column) {
         const BatchRows *rows = rows_get(b, d->event.id);
         size_t needed;
@@ -237,6 +242,8 @@ static int column_fill(Batch *b, const Descriptor *d, const perfd_field *f, Batc
         if (!rows)
                 return -ENOMEM;
         needed = rows->n * f->count;
+        if (!has_bytes_for(b, needed))
+                return PERFD_E_PROTOCOL;
         if (needed > column->room && list_grow(&column->values, &column->room, needed, sizeof(uint64_t)) < 0)
                 return -ENOMEM;
         column->shown = (perfd_column){ .field = f, .n = rows->n, .count = f->count, .values = column->values, .rows = rows->list };

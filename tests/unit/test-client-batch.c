@@ -436,6 +436,39 @@ static void test_wrong_items(void **state) {
         }
 }
 
+/* A descriptor of more numbers than any packet has: no memory is asked for, which would fail. */
+static void test_counts_that_lie(void **state) {
+        static const uint32_t counts[] = { 3, 100000, UINT32_MAX };
+
+        for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+                Perfd__V1__Packet p = PERFD__V1__PACKET__INIT;
+                Perfd__V1__Item item, *items[] = { &item, &item };
+                OwnDescriptor d;
+                Perfd__V1__EventDescriptor *events[] = { &d.message };
+                Reader r = { .by_batches = true };
+                const perfd_column *column;
+                const perfd_batch *batch;
+                ProtobufCBinaryData text;
+                uint64_t numbers[3];
+
+                reader_subscribe(&r, false);
+                play_start(r.line.daemon);
+                descriptor_init(&d, FIXED);
+                d.fields[1].count = counts[i];
+                item_init(&item, numbers, &text, FIXED);
+                p.sequence = 2;
+                p.events = events;
+                p.n_events = 1;
+                p.items = items;
+                p.n_items = 2;
+                play_packet(r.line.daemon, &p);
+                assert_int_equal(perfd_stream_next_batch(r.line.client, &batch), 0);
+                assert_int_equal(batch->n, 2);
+                assert_int_equal(perfd_batch_column(batch, FIXED, "pair", &column), PERFD_E_PROTOCOL);
+                line_deinit(&r.line);
+        }
+}
+
 /* A packet whose items are before their descriptor, which is another one than the one before. */
 static void test_descriptor_behind(void **state) {
         Perfd__V1__Packet p = PERFD__V1__PACKET__INIT;
@@ -493,6 +526,7 @@ int main(void) {
                 cmocka_unit_test(test_refusals),
                 cmocka_unit_test(test_items_passed_over),
                 cmocka_unit_test(test_wrong_items),
+                cmocka_unit_test(test_counts_that_lie),
                 cmocka_unit_test(test_descriptor_behind),
         };
 
