@@ -25,6 +25,7 @@
 #include "perfd/item.h"
 #include "perfd/ledger.h"
 #include "perfd/record.h"
+#include "perfd/recording.h"
 #include "perfd/result.h"
 #include "perfd/sample.h"
 #include "perfd/status.h"

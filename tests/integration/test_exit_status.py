@@ -20,6 +20,7 @@ VERBS = {
     "validate": (["FILE"], 1), "plan": (["FILE"], 1), "apply": (["FILE"], 1), "reload": ([], 1), "stdio": ([], 0), "version": ([], 0), "help": ([], None),
 }
 ELSEWHERE = {"fleet": ["--nats", "nats://127.0.0.1:1", "hosts"]}  # asks another server, which is not there
+RECORDINGS = {"info": ["FILE"]}  # reads a file that is no recording here, and asks nobody
 OPTIONAL = {"watch", "stat", "ledger", "plan"}  # that may have no argument at all
 
 
@@ -41,7 +42,7 @@ def words(verb, file):
 
 def test_every_verb_is_here():
     """And every status is in the page."""
-    equal({json.loads(line)["verb"] for line in run("help", "--json").stdout.splitlines()}, {*VERBS, *ELSEWHERE}, "the verbs")
+    equal({json.loads(line)["verb"] for line in run("help", "--json").stdout.splitlines()}, {*VERBS, *ELSEWHERE, *RECORDINGS}, "the verbs")
     with open(MAN, encoding="utf-8") as f:
         section = f.read().split(".Sh EXIT STATUS")[1].split(".Sh ")[0]
     equal(re.findall(r"^\.It (\d+)$", section, flags=re.M), ["0", "1", "2", "3", "4", "126", "127"], "the statuses of the page")
@@ -50,7 +51,7 @@ def test_every_verb_is_here():
 def test_wrong_command_lines():
     """Before anybody is asked: there is no daemon."""
     expect(2, "nosuch")
-    for verb, arguments in [*((verb, arguments) for verb, (arguments, _) in VERBS.items()), *ELSEWHERE.items()]:
+    for verb, arguments in [*((verb, arguments) for verb, (arguments, _) in VERBS.items()), *ELSEWHERE.items(), *RECORDINGS.items()]:
         for wrong in "--nosuch", "-Z":
             expect(2, "--socket", ABSENT, verb, wrong)
         if arguments and verb not in OPTIONAL:
@@ -65,6 +66,8 @@ def test_no_daemon():
         for verb, (_, answer) in VERBS.items():
             done = expect(0 if answer is None else 3, "--socket", ABSENT, *words(verb, f.name))
             equal(ABSENT in done.stderr, answer is not None, f"{verb} names the socket: {done.stderr!r}")
+        for verb in RECORDINGS:
+            check(f.name in expect(1, "--socket", ABSENT, verb, f.name).stderr, f"{verb} does not name its file")
     for verb, arguments in ELSEWHERE.items():
         check(arguments[1] in expect(3, verb, *arguments).stderr, f"{verb} does not name its server")
 
@@ -81,7 +84,7 @@ def test_answers():
 def test_what_goes_wrong_here():
     """A file that is not there, and an output that cannot be written."""
     with Daemon() as daemon:
-        for verb in "validate", "plan", "apply":
+        for verb in "validate", "plan", "apply", *RECORDINGS:
             expect(1, "--socket", daemon.control, verb, "/nonexistent/file")
         for verb in "status", "available", "doctor":
             with open("/dev/full", "w", encoding="ascii") as full:

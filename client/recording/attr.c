@@ -1,0 +1,153 @@
+/*
+ * perf_event_attr of whatever size it was written with: what a larger one has behind the members of Linux 6.18 is stepped over, and what a
+ * smaller one lacks is 0. Its bits are one number to us and a row of bitfields to the compiler that wrote them, which fills them from the
+ * other end on machines of the other byte order: there each byte is turned over instead of the number.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/recording/recording.h"
+
+#define ATTR_SIZE 136        /* bytes, up to what is read of it: config3 is the last */
+#define NAME_MAX_BYTES 4096 /* of an event's name */
+
+static uint8_t reverse_bits(uint8_t v) {
+        uint8_t turned = 0;
+
+        for (int i = 0; i < 8; i++)
+                turned = (uint8_t)(turned << 1 | (v >> i & 1));
+        return turned;
+}
+
+static uint64_t read_bits(Bytes *b) {
+        const uint8_t *from = bytes_take(b, sizeof(uint64_t));
+        uint8_t turned[sizeof(uint64_t)];
+        uint64_t v;
+
+        if (!from)
+                return 0;
+        for (size_t i = 0; i < sizeof(turned); i++)
+                turned[i] = b->swap ? reverse_bits(from[i]) : from[i];
+        memcpy(&v, turned, sizeof(v));
+        return v;
+}
+
+void attr_read(Bytes *b, uint64_t size, perfd_recorded_event *e) {
+        uint8_t whole[ATTR_SIZE] = { 0 };
+        Bytes part = bytes_split(b, size), a = { .at = whole, .end = whole + sizeof(whole), .swap = b->swap };
+        size_t n = bytes_left(&part) < sizeof(whole) ? bytes_left(&part) : sizeof(whole);
+
+        if (n > 0)
+                memcpy(whole, part.at, n);
+        e->attr_size = (uint32_t)size;
+        e->type = bytes_u32(&a);
+        (void)bytes_u32(&a); /* its size, which the caller knows better */
+        e->config = bytes_u64(&a);
+        e->sample_period = bytes_u64(&a);
+        e->sample_type = bytes_u64(&a);
+        e->read_format = bytes_u64(&a);
+        e->flags = read_bits(&a);
+        e->wakeup_events = bytes_u32(&a);
+        e->bp_type = bytes_u32(&a);
+        e->config1 = bytes_u64(&a);
+        e->config2 = bytes_u64(&a);
+        e->branch_sample_type = bytes_u64(&a);
+        e->sample_regs_user = bytes_u64(&a);
+        e->sample_stack_user = bytes_u32(&a);
+        e->clockid = (int32_t)bytes_u32(&a);
+        e->sample_regs_intr = bytes_u64(&a);
+        e->aux_watermark = bytes_u32(&a);
+        e->sample_max_stack = bytes_u16(&a);
+        (void)bytes_u16(&a);
+        e->aux_sample_size = bytes_u32(&a);
+        (void)bytes_u32(&a); /* aux_action */
+        e->sig_data = bytes_u64(&a);
+        e->config3 = bytes_u64(&a);
+}
+
+/* ---- events ------------------------------------------------------------------------------------------------------------ */
+
+static int event_set_name(perfd_recording *r, Event *e, const char *name, size_t n) {
+        char *copy = strndup(name, n < NAME_MAX_BYTES ? n : NAME_MAX_BYTES);
+
+        if (!copy)
+                return recording_fail(r, -ENOMEM, "no memory");
+        free(e->name);
+        e->shown.name = e->name = copy;
+        return 0;
+}
+
+/* Where nothing names it. */
+static int event_name_by_numbers(perfd_recording *r, Event *e) {
+        char name[64];
+
+        (void)snprintf(name, sizeof(name), "type=%u,config=0x%llx", e->shown.type, (unsigned long long)e->shown.config);
+        return event_set_name(r, e, name, strlen(name));
+}
+
+int events_add(perfd_recording *r, Bytes *attr, uint64_t size) {
+        Event *e;
+        int code;
+
+        if (r->n_events == r->events_room) {
+                Event *larger = reallocarray(r->events, 2 * r->events_room + 8, sizeof(*larger));
+
+                if (!larger)
+                        return recording_fail(r, -ENOMEM, "no memory");
+                r->events = larger;
+                r->events_room = 2 * r->events_room + 8;
+        }
+        e = &r->events[r->n_events];
+        *e = (Event){ .name = NULL };
+        attr_read(attr, size, &e->shown);
+        code = event_name_by_numbers(r, e);
+        if (code == 0)
+                r->n_events++;
+        return code;
+}
+
+int events_take_ids(perfd_recording *r, Bytes *ids) {
+        Event *e = &r->events[r->n_events - 1];
+        size_t n = bytes_left(ids) / sizeof(uint64_t);
+
+        if (n == 0)
+                return 0;
+        e->shown.ids = e->ids = calloc(n, sizeof(*e->ids));
+        if (!e->ids)
+                return recording_fail(r, -ENOMEM, "no memory");
+        for (size_t i = 0; i < n; i++)
+                e->ids[i] = bytes_u64(ids);
+        e->shown.n_ids = n;
+        return 0;
+}
+
+int events_name_id(perfd_recording *r, uint64_t id, const char *name, size_t n) {
+        for (size_t i = 0; i < r->n_events; i++)
+                for (size_t k = 0; k < r->events[i].shown.n_ids; k++)
+                        if (r->events[i].ids[k] == id)
+                                return event_set_name(r, &r->events[i], name, n);
+        return 0;
+}
+
+/* u32 n, u32 size of an attr; n times: attr, u32 ids, name, ids. Events are written in the order of the attrs. */
+int events_name(perfd_recording *r, Bytes *b) {
+        const uint32_t n = bytes_u32(b), size = bytes_u32(b);
+
+        for (uint32_t i = 0; i < n && !b->failed; i++) {
+                perfd_text name;
+                uint32_t n_ids;
+                int code = 0;
+
+                (void)bytes_take(b, size);
+                n_ids = bytes_u32(b);
+                name = bytes_string(b);
+                (void)bytes_take(b, (uint64_t)n_ids * sizeof(uint64_t));
+                if (!b->failed && i < r->n_events && name.length > 0)
+                        code = event_set_name(r, &r->events[i], name.bytes, name.length);
+                if (code != 0)
+                        return code;
+        }
+        return 0;
+}

@@ -1,0 +1,97 @@
+/* For this folder alone: what is known of a recording while it is read. */
+#pragma once
+
+#include "client/perfd/error.h"
+#include "client/perfd/recording.h"
+#include "client/recording/bytes.h"
+#include "client/recording/source.h"
+#include "proto/recording-format.h"
+
+#define DAMAGES_MAX 1000
+#define ERROR_SIZE 512
+#define RECORD_MAX ((size_t)UINT16_MAX) /* bytes, with its header */
+
+typedef struct Section {
+        uint64_t offset, size; /* bytes */
+} Section;
+
+typedef struct Event {
+        perfd_recorded_event shown;
+        char *name;
+        uint64_t *ids;
+} Event;
+
+/* A section of the header that came as a record. */
+typedef struct Piece {
+        uint64_t offset;
+        uint8_t *bytes;
+        size_t n;
+} Piece;
+
+typedef struct Damages {
+        perfd_damage *list;
+        size_t n, room;
+        uint64_t n_all;
+} Damages;
+
+typedef struct Decompress Decompress; /* decompress.c */
+
+struct perfd_recording {
+        Source source;
+        bool is_pipe, is_swapped, is_big_endian;
+        uint64_t at, end;            /* of the next record, and of all: bytes from the beginning */
+        bool has_ended;
+        perfd_recorded shown;
+        Section sections[PERF_DATA_FEATURES]; /* of a file; size 0 too */
+        Piece pieces[PERF_DATA_FEATURES]; /* of a pipe */
+        uint64_t features[PERF_DATA_FEATURES / 64];
+        uint64_t cut[PERF_DATA_FEATURES / 64]; /* the file has less of them, which is said */
+        Event *events;
+        size_t n_events, events_room;
+        Decompress *decompress;      /* NULL: nothing was compressed so far */
+        Damages damages;
+        char error[ERROR_SIZE];
+};
+
+static inline bool recording_has(const perfd_recording *r, unsigned bit) {
+        return bit < PERF_DATA_FEATURES && (r->features[bit / 64] >> bit % 64 & 1) != 0;
+}
+
+/* damage.c: PERFD_E_INVALID or -errno: that code, with a text. */
+int recording_fail(perfd_recording *r, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* What is wrong there, which does not end the reading. 0; -ENOMEM */
+int recording_damage(perfd_recording *r, uint64_t offset, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* What was wrong in these bytes, if anything was. what: "section HOSTNAME". 0; -ENOMEM */
+int recording_damage_of(perfd_recording *r, const Bytes *b, const char *what);
+
+/* The bytes there, at most n: until the next call. 0; -ENOMEM, -errno with a text */
+int recording_get(perfd_recording *r, uint64_t offset, size_t n, Bytes *ret);
+
+/* header.c: finds out what it is. As perfd_recording_open(). */
+int recording_begin(perfd_recording *r);
+
+/* attr.c: an attr of that many bytes, which may be more or fewer than those of this machine. */
+void attr_read(Bytes *b, uint64_t size, perfd_recorded_event *ret);
+/* Adds an event with that attr. 0; -ENOMEM */
+int events_add(perfd_recording *r, Bytes *attr, uint64_t size);
+/* The last one gets the ids that these bytes are. 0; -ENOMEM */
+int events_take_ids(perfd_recording *r, Bytes *ids);
+/* The events get the names of the section EVENT_DESC, which the bytes are. 0; -ENOMEM */
+int events_name(perfd_recording *r, Bytes *b);
+/* The event with that id gets a name. 0; -ENOMEM */
+int events_name_id(perfd_recording *r, uint64_t id, const char *name, size_t n);
+
+/* features.c: the bytes of one. 0; PERFD_E_INVALID: it has none; -ENOMEM, -errno */
+int feature_get(perfd_recording *r, unsigned bit, Bytes *ret);
+
+/* pipe-records.c: takes from a pipe's record what a file has in its header. b: behind the header of the record. 0; -ENOMEM */
+int pipe_record_take(perfd_recording *r, uint32_t type, const Bytes *b);
+
+/* decompress.c: the records in a compressed one become those that follow. 0; -ENOMEM */
+int decompress_feed(perfd_recording *r, uint32_t type, const Bytes *b, uint64_t offset);
+/* The next record that is whole. 0; PERFD_E_ENDED: the next one is that of the recording itself; -ENOMEM */
+int decompress_next(perfd_recording *r, const perfd_recorded **ret);
+/* Behind all: what is left of a record is a damage. 0; -ENOMEM */
+int decompress_end(perfd_recording *r);
+/* Takes NULL. */
+void decompress_free(Decompress *d);

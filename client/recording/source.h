@@ -1,0 +1,37 @@
+/* For this folder alone: where the bytes of a recording come from: memory, a file, or a pipe, which only goes forward. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SOURCE_UNKNOWN UINT64_MAX /* the size of a pipe */
+
+typedef struct Source {
+        int fd;                /* -1: memory */
+        bool owns_fd;
+        uint64_t size;         /* bytes */
+        const uint8_t *memory;
+        uint8_t *window;       /* bytes [start, start + n) of the recording */
+        size_t room, n;
+        uint64_t start;
+        bool has_ended;        /* a pipe: nothing follows the window */
+} Source;
+
+#define SOURCE_NULL ((Source){ .fd = -1 })
+
+void source_of_memory(Source *s, const void *bytes, size_t n);
+/* Takes the fd if `owns`. 0; -errno */
+int source_of_fd(Source *s, int fd, bool owns);
+/* Idempotent. */
+void source_close(Source *s);
+
+static inline bool source_is_seekable(const Source *s) {
+        return s->size != SOURCE_UNKNOWN;
+}
+
+/*
+ * As many bytes as there are from that offset on, at most n; they stay until the next call. A pipe: what lies before an offset that was
+ * asked for is gone. Memory is taken for what there is, not for what is asked for. 0; -ENOMEM, -errno of read(2)
+ */
+int source_get(Source *s, uint64_t offset, size_t n, const uint8_t **ret, size_t *ret_n);

@@ -1,0 +1,80 @@
+/*
+ * Bytes as a recording in perf's format: all of its records and sections. Whatever they say, reading ends, what is given lies within what
+ * was given, and each damage has a text and a place.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/perfd.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
+
+#define MUST(x)                                                                                                        \
+        do {                                                                                                           \
+                if (!(x))                                                                                              \
+                        abort();                                                                                       \
+        } while (0)
+
+#define RECORDS_MAX 100000 /* of what a few compressed bytes become */
+
+typedef struct Seen {
+        int depth;
+        uint64_t sum;
+} Seen;
+
+static void on_begin(void *userdata, const char *key) {
+        ((Seen *)userdata)->depth++;
+}
+
+static void on_end(void *userdata) {
+        MUST(--((Seen *)userdata)->depth >= 0);
+}
+
+static void on_bytes(void *userdata, const char *key, perfd_text text) {
+        for (size_t i = 0; i < text.length; i++)
+                ((Seen *)userdata)->sum += (uint8_t)text.bytes[i];
+}
+
+static void on_number(void *userdata, const char *key, uint64_t number) {
+        ((Seen *)userdata)->sum += number;
+}
+
+static void on_flag(void *userdata, const char *key, bool is) {
+        ((Seen *)userdata)->sum += is;
+}
+
+static const perfd_feature_visitor visitor = { on_begin, on_end, on_begin, on_end, on_bytes, on_number, on_bytes, on_flag };
+
+static void read_all(perfd_recording *r, Seen *seen) {
+        const perfd_recorded *record;
+        int code = 0;
+
+        for (int i = 0; i < RECORDS_MAX && (code = perfd_recording_next(r, &record)) == 0; i++)
+                on_bytes(seen, NULL, (perfd_text){ .bytes = record->bytes, .length = record->size });
+        MUST(code == 0 || code == PERFD_E_ENDED);
+        for (unsigned bit = 0; bit < 256; bit++)
+                if (perfd_recording_has_feature(r, bit))
+                        MUST(perfd_recording_visit_feature(r, bit, &visitor, seen) == 0 && seen->depth == 0);
+        for (size_t i = 0; i < perfd_recording_n_events(r); i++) {
+                const perfd_recorded_event *e = perfd_recording_event(r, i);
+
+                for (size_t k = 0; k < e->n_ids; k++)
+                        seen->sum += e->ids[k];
+                MUST(strlen(e->name) > 0 || e->name[0] == '\0');
+        }
+        for (size_t i = 0; i < perfd_recording_n_damages(r); i++)
+                MUST(perfd_recording_damage(r, i)->text[0]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
+        perfd_recording *r = perfd_recording_new();
+        Seen seen = { .depth = 0 };
+
+        MUST(r);
+        if (perfd_recording_open_bytes(r, bytes, length) == 0)
+                read_all(r, &seen);
+        else
+                MUST(perfd_recording_error(r)[0]);
+        perfd_recording_free(r);
+        return 0;
+}

@@ -1,0 +1,145 @@
+#!/usr/bin/python3
+"""Recordings that perf makes here, read by perfctl info: the same records, events and sections of the header as perf itself finds. Needs
+root, for tracepoints."""
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+
+import perfd
+from perfd import check, equal
+from test_perfctl import PERFCTL
+
+PERF = ["perf"]
+LOAD = [sys.executable, "-c", "import os; [os.waitpid(os.fork() or os._exit(0), 0) for _ in range(5)]; x = bytearray(9 << 20)"]
+EVENTS = ["-e", "page-faults,cpu-clock,sched:sched_process_exec"]
+
+
+def run(command, **more):
+    return subprocess.run(command, capture_output=True, timeout=perfd.PATIENCE, check=False, **more)
+
+
+def record(path, *options, events=EVENTS):
+    ran = run([*PERF, "record", *events, "-o", path, *options, "--", *LOAD])
+    equal(ran.returncode, 0, f"perf record {options}: {ran.stderr}")
+
+
+def info(path, status=0):
+    ran = run([PERFCTL, "--json", "info", path])
+    equal((ran.returncode, ran.stderr.decode()), (status, ""), f"perfctl info {path}")
+    return json.loads(ran.stdout)
+
+
+def stats(path):
+    """How many records of each type perf finds, by its own names."""
+    ran = run([*PERF, "report", "--stats", "--stdio", "-i", path])
+    check(ran.returncode == 0, ran.stderr)
+    aggregated = ran.stdout.decode().split("Aggregated stats:")[1].split(" stats:")[0]  # those of each event follow
+    return {name: int(n) for name, n in re.findall(r"^ *(\w+) events: +(\d+)", aggregated, re.M)}
+
+
+def header(path):
+    ran = run([*PERF, "report", "--header-only", "-I", "-i", path])
+    check(ran.returncode == 0, ran.stderr)
+    return dict(re.findall(r"^# ([\w ]+?) *: (.*)$", ran.stdout.decode(), re.M))
+
+
+def compare(path, events):
+    """Counts of all types, the total, the names of events, and the sections that perf prints."""
+    said, expected = info(path), stats(path)
+    equal(said["damage"], [], f"damage of {path}")
+    counts = {name.removeprefix("HEADER_"): n for name, n in said["records"].items()}
+    total = expected.pop("TOTAL")
+    expected = {name: n for name, n in expected.items() if n > 0}
+    equal({name: counts.get(name) for name in expected}, expected, f"records of {path}")
+    check(sum(counts.values()) >= total, f"{path}: {counts}, perf counts {total}")
+    equal(said["samples"], expected.get("SAMPLE", 0), "samples")
+    equal(said["events"], events, "events")
+    words = header(path)
+    features = said["features"]
+    for name, key in (("HOSTNAME", "hostname"), ("OSRELEASE", "os release"), ("VERSION", "perf version"), ("ARCH", "arch"),
+                      ("CPUDESC", "cpudesc"), ("CPUID", "cpuid")):
+        equal(features[name], words[key], name)
+    equal(features["NRCPUS"], {"available": int(words["nrcpus avail"]), "online": int(words["nrcpus online"])}, "NRCPUS")
+    equal(f"{features['TOTAL_MEM']} kB", words["total memory"], "TOTAL_MEM")
+    equal(" ".join(features["CMDLINE"]).strip(), words["cmdline"].strip(), "CMDLINE")
+    equal([event["name"] for event in features["EVENT_DESC"]], events, "EVENT_DESC")
+    return said
+
+
+def events_of(options):
+    """perf adds one of its own where it watches what begins."""
+    return ["page-faults", "cpu-clock", "sched:sched_process_exec", *["dummy:HG"] * ("-a" in options)]
+
+
+def build_ids(path):
+    ran = run([*PERF, "buildid-list", "-i", path])
+    check(ran.returncode == 0, ran.stderr)
+    return {tuple(line.split(" ", 1)) for line in ran.stdout.decode().splitlines() if line[0] != " "}  # whose id it does not know
+
+
+def test_files():
+    """Of every kind that perf record writes here."""
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        path = os.path.join(folder, "perf.data")
+        for options in ((), ("-g",), ("--call-graph", "dwarf"), ("-a",), ("-z",), ("-a", "--compression-level=22"), ("--namespaces", "--all-cgroups"),
+                        ("--buildid-mmap",), ("-d", "-W", "--phys-data"), ("-T", "-k", "CLOCK_MONOTONIC"), ("-n",), ("-s",)):
+            record(path, *options)
+            said = compare(path, events_of(options))
+            equal(said["pipe"], False, "a pipe")
+            if "--buildid-mmap" not in options:  # there they are in the records
+                equal({(row["build_id"], row["path"]) for row in said["features"].get("BUILD_ID", [])}, build_ids(path),
+                      f"build ids with {options}")
+            equal("COMPRESSED" in said["records"], any(word.startswith(("-z", "--compression")) for word in options), f"compressed records with {options}")
+            equal(said["byte_order"], sys.byteorder, "byte order")
+
+
+def test_pipes():
+    """The same as a pipe."""
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        path = os.path.join(folder, "pipe.data")
+        for options in ((), ("-a",), ("-g", "-z")):
+            with open(path, "wb") as out:
+                ran = subprocess.run([*PERF, "record", *EVENTS, "-o", "-", *options, "--", *LOAD], stdout=out, stderr=subprocess.PIPE, check=False,
+                                     timeout=perfd.PATIENCE)
+            equal(ran.returncode, 0, ran.stderr)
+            said = info(path)
+            equal((said["pipe"], said["damage"]), (True, []), "a pipe")
+            equal(said["events"], events_of(options), "events")
+            with open(path, "rb") as f:
+                whole = f.read()
+            ran = run([*PERF, "script", "-F", "comm,event", "-i", "-"], input=whole)  # perf report of 6.1 reads no tracing data of pipes
+            equal(said["samples"], sum(line[:1] not in (b"", b"\t") for line in ran.stdout.splitlines()), f"samples of a pipe with {options}: {ran.stdout[:300]}")
+            ran = run([PERFCTL, "--json", "info", "-"], input=whole)
+            equal((ran.returncode, json.loads(ran.stdout)), (0, said), "from stdin")
+
+
+def test_damaged():
+    """What is cut off is said with its place, what is whole is counted, and the status is 1."""
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        path, cut = os.path.join(folder, "perf.data"), os.path.join(folder, "cut.data")
+        record(path)
+        whole = info(path)
+        with open(path, "rb") as f:
+            data = f.read()
+        at, size = struct.unpack_from("=QQ", data, 40)  # of the records
+        with open(cut, "wb") as f:
+            f.write(data[:at + size // 2 + 1])
+        said = info(cut, status=1)
+        check(said["damage"] and 0 < said["samples"] < whole["samples"], f"of a half: {said['damage']}, {said['samples']} samples")
+        for text, content in (("no perf.data", b"something else" * 20), ("expected PERFILE2", b"")):
+            with open(cut, "wb") as f:
+                f.write(content)
+            ran = run([PERFCTL, "info", cut])
+            equal((ran.returncode, ran.stdout), (1, b""), "of what is none")
+            check(text in ran.stderr.decode() and cut in ran.stderr.decode(), ran.stderr)
+        ran = run([PERFCTL, "info", os.path.join(folder, "missing")])
+        equal(ran.returncode, 1, "of a file that is not there")
+        check("No such file" in ran.stderr.decode(), ran.stderr)
+
+
+if __name__ == "__main__":
+    perfd.main(globals())
