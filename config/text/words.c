@@ -11,17 +11,28 @@
 
 #define WORD_MAX 96 /* bytes: any GROUP:NAME of the kernel, and long keys; more is near nothing */
 
+/* Behind "://" who somebody is to the other host can stand, with a password: a message must not have it. NULL: nothing of it. */
+static const char *user_info_end(const char *text, const char *s) {
+        return s - text >= 3 && memcmp(s - 3, "://", 3) == 0 ? strrchr(s, '@') : NULL;
+}
+
 char *quote_text(char buffer[static QUOTE_SIZE], const char *text) {
-        const char *s = text;
+        const char *s = text, *end;
         size_t to = 0;
 
         buffer[to++] = '\'';
         while (*s) {
                 size_t n = printable_length(s);
 
-                if (to + 10 > QUOTE_SIZE) { /* the longest piece (4), "...", the quote and the zero */
+                if (to + 10 > QUOTE_SIZE) { /* the longest piece (4, "***@"), "...", the quote and the zero */
                         to += (size_t)sprintf(buffer + to, "...");
                         break;
+                }
+                end = user_info_end(text, s);
+                if (end) {
+                        to += (size_t)sprintf(buffer + to, "***");
+                        s = end;
+                        n = 1;
                 }
                 if (n > 0)
                         memcpy(buffer + to, s, n);

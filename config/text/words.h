@@ -8,7 +8,7 @@
 /*
  * 'text' in quotes: what does not print (control characters, invalid UTF-8, characters that change the direction of
  * writing) as \xNN, and cut with "..." after about 80 bytes, so that a message can go to a terminal and into a
- * protobuf string whatever stood in the file. Writes to and returns `buffer`.
+ * protobuf string whatever stood in the file. Of a URL with user information that is "***". Writes to and returns `buffer`.
  */
 char *quote_text(char buffer[static QUOTE_SIZE], const char *text);
 /* Valid until the end of the enclosing block. */
