@@ -62,6 +62,10 @@ static void on_authenticated(RelayConnection *c) {
         c->deadline = 0;
         tls_peer_describe(&c->peer, certificate);
         if (c->generation != c->relay->generation) { /* files were read meanwhile */
+                if (!c->relay->tls) {
+                        connection_refuse(c, PERFD__V1__STATUS__STATUS_DENIED, "not-permitted", "relay.yaml has no 'listen' any more");
+                        return;
+                }
                 r = tls_verify_again(c->ssl, c->relay->tls);
                 if (r != X509_V_OK) {
                         connection_refuse(c, PERFD__V1__STATUS__STATUS_DENIED, tls_verify_reason(r), X509_verify_cert_error_string(r));

@@ -173,7 +173,8 @@ int listeners_prepare(Relay *r, const RelayConfig *config, Explanation *e) {
         int k = 0;
 
         if (has_given(r))
-                return 0;
+                return config->has_listen ? 0 : refuse(e, REFUSED_INVALID, "bad-config", "'listen' is missing, but systemd has given the "
+                                                       "relay its sockets: stop them, and restart the relay");
         for (RelayListener *l = r->listeners; l; l = l->next)
                 l->is_kept = false;
         for (size_t i = 0; i < config->listen.n && k == 0; i++) {

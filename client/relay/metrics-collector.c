@@ -174,8 +174,6 @@ static struct MHD_Response *answer_new(Collector *c, MetricsForm form) {
                   relay_counted(&relay->n_received) },
                 { "relay_reloads", "Reloads of the configuration, by result.", true, "result", "done", relay_counted(&relay->n_reloads) },
                 { "relay_reloads", NULL, true, "result", "refused", relay_counted(&relay->n_reloads_refused) },
-                { "relay_certificate_end_timestamp_seconds", "When the certificate of the relay ends.", false, NULL, NULL,
-                  relay_counted(&relay->certificate_end) },
                 { "relay_http_requests", "Requests of metrics, by result.", true, "result", "served", c->http.n_served },
                 { "relay_http_requests", NULL, true, "result", "refused", c->http.n_refused },
                 { "relay_http_closed", "Connections for metrics that were closed early, by reason.", true, "reason", "connections",
@@ -186,9 +184,11 @@ static struct MHD_Response *answer_new(Collector *c, MetricsForm form) {
                 { "relay_collections", NULL, true, "result", "failed", c->http.n_collections_failed },
                 { "relay_collection_seconds", "How long perfd took to answer.", false, NULL, NULL,
                   c->http.collection_time, true },
+                { "relay_certificate_end_timestamp_seconds", "When the certificate of the relay ends.", false, NULL, NULL,
+                  relay_counted(&relay->certificate_end) }, /* the last one: without 'listen' there is none */
         };
         const MetricsSource source = { .status = c->status, .list = c->list, .ledger = c->ledger, .numbers = numbers,
-                                       .n_numbers = ARRAY_SIZE(numbers) };
+                                       .n_numbers = ARRAY_SIZE(numbers) - (relay_counted(&relay->certificate_end) == 0) };
         struct MHD_Response *answer = NULL;
         char *text = NULL;
         size_t n = 0;

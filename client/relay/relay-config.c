@@ -208,6 +208,22 @@ static void listen_check(Build *b, const Node *root, const RelayConfig *c) {
                         "systemd gives it");
 }
 
+/* Clients need both `listen` and `clients`; a relay may also do without any, if there is something else to do. */
+static void sections_check(Build *b, const Node *root, RelayConfig *c) {
+        const bool is_map = root->kind == NODE_MAP;
+        const Node *clients = is_map ? node_find(root, "clients") : NULL, *metrics = find_list(root, "metrics", "listen");
+
+        c->has_listen = is_map && node_find(root, "listen");
+        if (c->has_listen && !clients)
+                config_diagnostics_add(b->diagnostics, root->at, "key 'clients' is missing, expected a list of clients");
+        else if (!c->has_listen && clients)
+                config_diagnostics_add(b->diagnostics, root->at, "key 'listen' is missing, by which these 'clients' connect; expected a "
+                                       "mapping with the keys certificate, key and ca");
+        else if (is_map && !c->has_listen && !node_find(root, "publish") && !(metrics && metrics->n_children > 0))
+                config_diagnostics_add(b->diagnostics, root->at, "the relay would have nothing to do, expected at least one of the keys "
+                                       "listen (with clients), publish and metrics");
+}
+
 static void settings_check(Build *b, const RelayConfig *c) {
         for (size_t i = 0; i < c->n_rules; i++)
                 if (c->rules[i].control && !c->control) {
@@ -232,7 +248,9 @@ static int path_complete(const RelayConfig *c, char **path) {
 }
 
 static int paths_complete(RelayConfig *c) {
-        char **paths[] = { &c->certificate, &c->key, &c->ca, &c->crl };
+        PublishAccess *access = &c->publish.access;
+        char **paths[] = { &c->certificate, &c->key, &c->ca, &c->crl, &access->ca, &access->certificate, &access->key,
+                           &access->credentials, &access->password_file, &access->token_file };
         int r = 0;
 
         for (size_t i = 0; i < ARRAY_SIZE(paths) && r == 0; i++)
@@ -247,11 +265,13 @@ static int feed(RelayConfig *c, const char *bytes, size_t length, ConfigDiagnost
         int r = document_decode(c->path, 0, bytes, length, m, &d);
 
         if (r == 0 && !d.root)
-                config_diagnostics_add(m, (ConfigPlace){ .path = c->path, .line = 1, .column = 1 }, "the file is empty, expected the keys "
-                        "version, listen and clients");
+                config_diagnostics_add(m, (ConfigPlace){ .path = c->path, .line = 1, .column = 1 }, "the file is empty, expected version: 1 "
+                        "and at least one of the keys listen (with clients), publish and metrics");
         if (r == 0 && d.root)
                 r = section_build(&b, "", d.root, c);
         if (r == 0) {
+                if (d.root)
+                        sections_check(&b, d.root, c);
                 listen_check(&b, d.root, c);
                 settings_check(&b, c);
                 r = publish_check(&b, d.root, &c->publish) ?: paths_complete(c);
@@ -293,7 +313,15 @@ int relay_config_load(const char *path, ConfigDiagnostics *m, RelayConfig **ret)
         struct stat st;
         int r = config_file_read(m, (ConfigPlace){ .path = path }, CONFIG_FILE_MAX, &bytes, &length, &st);
 
-        return r != 0 ? r : relay_config_parse(path, bytes, length, m, ret);
+        if (r == 0)
+                r = relay_config_parse(path, bytes, length, m, ret);
+        if (r >= 0 && *ret && (st.st_mode & 027) != 0 && publish_has_secret(&(*ret)->publish)) {
+                config_diagnostics_add(m, (ConfigPlace){ .path = path }, "the file has mode %04o and a secret in publish.servers: others can "
+                                       "read it; use publish.credentials, password-file or token-file, or `chmod 0640` this file with the "
+                                       "group of who runs the relay", (unsigned)(st.st_mode & 07777));
+                r = REFUSED_INVALID;
+        }
+        return r;
 }
 
 static bool texts_equal(const char *a, const char *b) {

@@ -33,6 +33,7 @@ typedef struct RelayConfig {
         uint64_t version;
         char *stream, *control; /* sockets of perfd */
         Strings listen;         /* ADDRESS:PORT */
+        bool has_listen;        /* false: no clients come by TLS, and all of it but the defaults is empty */
         char *certificate, *key, *ca, *crl; /* complete paths; crl: NULL is none */
         uint64_t handshakes, handshakes_per_address, handshake_timeout; /* ns */
         Strings metrics_listen; /* ADDRESS:PORT, of loopback */
@@ -49,7 +50,7 @@ extern const Key relay_keys[];
 extern const size_t n_relay_keys;
 
 /*
- * 0: *ret is the configuration, and `m` has warnings at most; REFUSED_INVALID: `m` has each error; negative: -ENOMEM. `m` is a null
+ * `*ret` is NULL before. 0: *ret is the configuration, and `m` has warnings at most; REFUSED_INVALID: `m` has each error; negative: -ENOMEM. `m` is a null
  * image before, and the caller's to deinit; it is not finished (config_diagnostics_finish()) so that what follows can add to it.
  * With REFUSED_INVALID *ret may be set all the same: so much of it as is there, for what else can be said.
  */

@@ -117,7 +117,10 @@ static int start_listening(Relay *r) {
 
         if (k >= 0 && n == 0)
                 k = listeners_prepare(r, r->config, &e);
-        if (k == 0 && !r->listeners)
+        else if (k >= 0 && !r->tls)
+                k = refuse(&e, REFUSED_INVALID, "bad-config", "systemd has given a socket, but there is no 'listen' that names the "
+                           "certificates for it");
+        if (k == 0 && r->tls && !r->listeners)
                 k = refuse(&e, REFUSED_INVALID, "bad-config", "listen.tls names no address, and systemd has given no socket: nobody could "
                            "connect");
         if (k == 0)
@@ -156,7 +159,8 @@ int relay_start(Relay *r, const char *path) {
         if (k == 0)
                 k = publishing_start(r->event, r->config->stream, &r->config->publish, &r->publishing);
         if (k == 0) {
-                log_print(LOG_INFO, MESSAGE_READY, "ready: %zu items of 'clients'", r->config->n_rules);
+                log_print(LOG_INFO, MESSAGE_READY, "ready: %zu items of 'clients', %zu routes of 'publish'", r->config->n_rules,
+                          r->config->publish.n_routes);
                 (void)notify_send("READY=1");
         }
         return k;

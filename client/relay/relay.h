@@ -33,7 +33,7 @@ typedef struct RelayLines {
 typedef struct Relay {
         sd_event *event;
         RelayConfig *config;
-        SSL_CTX *tls;
+        SSL_CTX *tls; /* NULL: no clients come */
         unsigned generation; /* of both */
         RelayListener *listeners;
         RelayConnection *connections;
@@ -63,7 +63,7 @@ void relay_stop(Relay *r);
  * permit end with the reason.
  */
 int relay_reload(Relay *r);
-/* Configuration and TLS of `path`, and each line that is to be said of them. 0, REFUSED_INVALID, -ENOMEM. */
+/* Configuration and TLS (NULL: without `listen`) of `path`, and each line that is to be said of them. 0, REFUSED_INVALID, -ENOMEM. */
 int relay_load(const char *path, bool takes_expired, RelayConfig **ret_config, SSL_CTX **ret_tls);
 /* expiry.c: the timer of certificates, for the first one that ends now. */
 int relay_set_expiry(Relay *r);

@@ -9,6 +9,7 @@
 
 #include "client/relay/connection.h"
 #include "client/relay/listener.h"
+#include "client/relay/publish-files.h"
 #include "daemon/base/error.h"
 #include "daemon/base/log.h"
 
@@ -28,14 +29,17 @@ int relay_load(const char *path, bool takes_expired, RelayConfig **ret_config, S
         _cleanup_(relay_config_freep) RelayConfig *config = NULL;
         ConfigDiagnostics m = CONFIG_DIAGNOSTICS_NULL;
         SSL_CTX *tls = NULL;
-        int r = relay_config_load(path, &m, &config), k = 0;
+        int r = relay_config_load(path, &m, &config), k = 0, published;
 
         if (r >= 0 && config) {
                 config->takes_expired = takes_expired;
-                k = tls_context_new(config, &m, &tls);
+                if (config->has_listen)
+                        k = tls_context_new(config, &m, &tls);
+                published = publish_files_check(config, &m);
+                k = k < 0 || published == 0 ? k : published;
         }
         r = r < 0 || k < 0 ? (r < 0 ? r : k) : config_diagnostics_finish(&m);
-        if (r == 0 && (m.n_errors > 0 || !tls))
+        if (r == 0 && (m.n_errors > 0 || (config->has_listen && !tls)))
                 r = REFUSED_INVALID;
         for (size_t i = 0; i < m.n_items; i++)
                 say(&m.items[i]);
@@ -54,10 +58,15 @@ static void look_again(RelayConnection *c) {
         _cleanup_free_ char *name = NULL;
         const RelayRule *rule = NULL, *before = c->rule;
         Relay *r = c->relay;
-        int k = tls_verify_again(c->ssl, r->tls);
+        int k;
 
         c->generation = r->generation;
         c->rule = NULL; /* it is of a configuration that goes */
+        if (!r->tls) {
+                connection_end(c, PERFD__V1__STATUS__STATUS_DENIED, "not-permitted", "relay.yaml has no 'listen' any more");
+                return;
+        }
+        k = tls_verify_again(c->ssl, r->tls);
         if (k != X509_V_OK) {
                 connection_end(c, PERFD__V1__STATUS__STATUS_DENIED, tls_verify_reason(k), X509_verify_cert_error_string(k));
                 return;
@@ -123,6 +132,7 @@ int relay_reload(Relay *r) {
         SSL_CTX *tls, *old_tls = r->tls;
         Explanation e = EXPLANATION_NULL;
         MetricsServer *metrics;
+        bool has_access;
         int k = relay_load(old_config->path, false, &config, &tls);
 
         if (k != 0)
@@ -135,7 +145,10 @@ int relay_reload(Relay *r) {
         }
         listeners_commit(r);
         commit_metrics(r, config, metrics);
+        has_access = publishing_take_access(&old_config->publish, &config->publish);
         publishing_keep(&old_config->publish, &config->publish);
+        if (has_access)
+                publishing_reconnect(r->publishing, &config->publish.access);
         r->config = config;
         r->tls = tls;
         r->generation++;

@@ -28,31 +28,36 @@ const char *tls_error_text(char to[static 256]) {
         return to;
 }
 
-static ConfigPlace place_of(const RelayConfig *c, const char *pattern) {
-        return relay_config_place(c, pattern);
+ConfigPlace tls_file_place(const TlsFiles *f, const char *key) {
+        char pattern[64];
+
+        (void)snprintf(pattern, sizeof(pattern), "%s.%s", f->section, key);
+        return relay_config_place(f->config, pattern);
 }
 
-/* The whole file in memory. NULL with *ret 0: there is none to read, which the table of keys has said. */
-static BIO *file_open(const RelayConfig *c, const char *pattern, const char *path, char **ret_bytes, ConfigDiagnostics *m, int *ret) {
+int tls_file_read(const TlsFiles *f, const char *key, const char *path, ConfigDiagnostics *m, char **ret_bytes, size_t *ret_length) {
         ConfigDiagnostics of_file = CONFIG_DIAGNOSTICS_NULL;
-        size_t length = 0;
         struct stat st;
+        int r = config_file_read(&of_file, (ConfigPlace){ .path = path }, FILE_MAX, ret_bytes, ret_length, &st);
+
+        if (r > 0 && of_file.n_items > 0) /* where the path is written */
+                config_diagnostics_add(m, tls_file_place(f, key), "%s.%s: %s: %s", f->section, key, QUOTE(path), of_file.items[0].text);
+        config_diagnostics_deinit(&of_file);
+        if (r == 0 && *ret_length > FILE_MAX) {
+                config_diagnostics_add(m, tls_file_place(f, key), "%s.%s: %s is longer than 4MiB", f->section, key, QUOTE(path));
+                r = REFUSED_INVALID;
+        }
+        return r;
+}
+
+/* NULL with *ret 0: there is none to read, which the table of keys has said where one is needed. */
+static BIO *file_open(const TlsFiles *f, const char *key, const char *path, char **ret_bytes, ConfigDiagnostics *m, int *ret) {
+        size_t length = 0;
         BIO *bio = NULL;
 
-        *ret = 0;
-        if (!path)
+        *ret = path ? tls_file_read(f, key, path, m, ret_bytes, &length) : 0;
+        if (!path || *ret != 0)
                 return NULL;
-        *ret = config_file_read(&of_file, (ConfigPlace){ .path = path }, FILE_MAX, ret_bytes, &length, &st);
-        if (*ret > 0 && of_file.n_items > 0) /* where the path is written */
-                config_diagnostics_add(m, place_of(c, pattern), "%s: %s: %s", pattern, QUOTE(path), of_file.items[0].text);
-        config_diagnostics_deinit(&of_file);
-        if (*ret != 0)
-                return NULL;
-        if (length > FILE_MAX) {
-                config_diagnostics_add(m, place_of(c, pattern), "%s: %s is longer than 4MiB", pattern, QUOTE(path));
-                *ret = REFUSED_INVALID;
-                return NULL;
-        }
         bio = BIO_new_mem_buf(*ret_bytes, (int)length);
         if (!bio)
                 *ret = error_origin(-ENOMEM);
@@ -63,10 +68,10 @@ static void bio_freep(BIO **bio) {
         BIO_free(*bio);
 }
 
-static int refuse_file(ConfigDiagnostics *m, const RelayConfig *c, const char *pattern, const char *path, const char *what) {
+static int refuse_file(ConfigDiagnostics *m, const TlsFiles *f, const char *key, const char *path, const char *what) {
         char text[256];
 
-        config_diagnostics_add(m, place_of(c, pattern), "%s: %s %s: %s", pattern, QUOTE(path), what, tls_error_text(text));
+        config_diagnostics_add(m, tls_file_place(f, key), "%s.%s: %s %s: %s", f->section, key, QUOTE(path), what, tls_error_text(text));
         return REFUSED_INVALID;
 }
 
@@ -79,10 +84,11 @@ static int days_between(const ASN1_TIME *from, const ASN1_TIME *to) {
         return ASN1_TIME_diff(&days, &seconds, from, to) == 1 ? days : 0; /* NULL is now */
 }
 
-static int check_time(ConfigDiagnostics *m, const RelayConfig *c, const char *pattern, const char *what, const ASN1_TIME *begin,
+static int check_time(ConfigDiagnostics *m, const TlsFiles *f, const char *key, const char *what, const ASN1_TIME *begin,
                       const ASN1_TIME *end) {
-        const char *const effect = strcmp(pattern, "listen.certificate") == 0 ? "every client refuses the relay"
-                                                                               : "clients of this CA are refused";
+        const char *const effect = strcmp(key, "certificate") == 0
+                                           ? (f->is_client ? "servers refuse the relay" : "every client refuses the relay")
+                                           : (f->is_client ? "servers of this CA are refused" : "clients of this CA are refused");
         const bool is_over = end && X509_cmp_current_time(end) < 0, is_early = X509_cmp_current_time(begin) > 0;
         char text[300];
 
@@ -90,20 +96,20 @@ static int check_time(ConfigDiagnostics *m, const RelayConfig *c, const char *pa
                 const int left = end ? days_between(NULL, end) : SOON_DAYS, life = end ? days_between(begin, end) : 0;
 
                 if (end && left < SOON_DAYS && left <= life / 3)
-                        config_diagnostics_add_warning(m, place_of(c, pattern), "%s: %s expires in %d day%s: replace it and reload",
-                                                       pattern, what, left, left == 1 ? "" : "s");
+                        config_diagnostics_add_warning(m, tls_file_place(f, key), "%s.%s: %s expires in %d day%s: replace it and reload",
+                                                       f->section, key, what, left, left == 1 ? "" : "s");
                 return 0;
         }
         (void)snprintf(text, sizeof(text), "%s: %s", is_over ? "has expired" : "is not valid yet", effect);
-        if (c->takes_expired) {
-                config_diagnostics_add_warning(m, place_of(c, pattern), "%s: %s %s", pattern, what, text);
+        if (f->config->takes_expired) {
+                config_diagnostics_add_warning(m, tls_file_place(f, key), "%s.%s: %s %s", f->section, key, what, text);
                 return 0;
         }
-        config_diagnostics_add(m, place_of(c, pattern), "%s: %s %s", pattern, what, text);
+        config_diagnostics_add(m, tls_file_place(f, key), "%s.%s: %s %s", f->section, key, what, text);
         return REFUSED_INVALID;
 }
 
-static int check_certificate_time(ConfigDiagnostics *m, const RelayConfig *c, const char *pattern, const char *path, unsigned number,
+static int check_certificate_time(ConfigDiagnostics *m, const TlsFiles *f, const char *key, const char *path, unsigned number,
                                   const X509 *x) {
         char what[QUOTE_SIZE + 40];
 
@@ -111,32 +117,32 @@ static int check_certificate_time(ConfigDiagnostics *m, const RelayConfig *c, co
                 (void)snprintf(what, sizeof(what), "%s", QUOTE(path));
         else
                 (void)snprintf(what, sizeof(what), "certificate %u of %s", number, QUOTE(path));
-        return check_time(m, c, pattern, what, X509_get0_notBefore(x), X509_get0_notAfter(x));
+        return check_time(m, f, key, what, X509_get0_notBefore(x), X509_get0_notAfter(x));
 }
 
 /* The relay's own, and behind it those that lead to its CA. */
-int tls_load_certificate(SSL_CTX *context, const RelayConfig *c, ConfigDiagnostics *m) {
+int tls_load_certificate(SSL_CTX *context, const TlsFiles *f, ConfigDiagnostics *m) {
         _cleanup_free_ char *bytes = NULL;
         _cleanup_(bio_freep) BIO *bio = NULL;
         X509 *x;
         int r;
 
-        bio = file_open(c, "listen.certificate", c->certificate, &bytes, m, &r);
+        bio = file_open(f, "certificate", f->certificate, &bytes, m, &r);
         if (!bio)
                 return r;
         ERR_clear_error();
         x = PEM_read_bio_X509(bio, NULL, NULL, NULL);
         if (!x)
-                return refuse_file(m, c, "listen.certificate", c->certificate, "is no certificate in PEM format");
-        r = check_certificate_time(m, c, "listen.certificate", c->certificate, 0, x);
+                return refuse_file(m, f, "certificate", f->certificate, "is no certificate in PEM format");
+        r = check_certificate_time(m, f, "certificate", f->certificate, 0, x);
         if (SSL_CTX_use_certificate(context, x) != 1)
-                r = refuse_file(m, c, "listen.certificate", c->certificate, "cannot be used");
+                r = refuse_file(m, f, "certificate", f->certificate, "cannot be used");
         X509_free(x);
         for (unsigned n = 2; r == 0 && (x = PEM_read_bio_X509(bio, NULL, NULL, NULL)); n++) {
-                r = check_certificate_time(m, c, "listen.certificate", c->certificate, n, x);
+                r = check_certificate_time(m, f, "certificate", f->certificate, n, x);
                 if (SSL_CTX_add0_chain_cert(context, x) != 1) {
                         X509_free(x);
-                        r = refuse_file(m, c, "listen.certificate", c->certificate, "has a chain that cannot be used");
+                        r = refuse_file(m, f, "certificate", f->certificate, "has a chain that cannot be used");
                 }
         }
         ERR_clear_error(); /* the end of the file is one */
@@ -149,54 +155,53 @@ static int no_passphrase(char *to, int size, int writing, void *userdata) {
 }
 
 /* One that others can read is nobody's secret. By the group it may be read: that is how a service of its own user gets it. */
-static int check_key_mode(const RelayConfig *c, ConfigDiagnostics *m) {
+int tls_check_secret_mode(const TlsFiles *f, const char *key, const char *path, const char *what, ConfigDiagnostics *m) {
         struct stat st;
 
-        if (stat(c->key, &st) < 0 || (st.st_mode & 027) == 0)
+        if (stat(path, &st) < 0 || (st.st_mode & 027) == 0)
                 return 0;
-        config_diagnostics_add(m, place_of(c, "listen.key"), "listen.key: %s has mode %04o: others can read or change it; make another key "
-                               "and certificate if they may have done so, and `chmod 0600` the file, or 0640 with the "
-                               "group of who runs the relay",
-                               QUOTE(c->key), (unsigned)(st.st_mode & 07777));
+        config_diagnostics_add(m, tls_file_place(f, key), "%s.%s: %s has mode %04o: others can read or change it; make another %s if they may "
+                               "have done so, and `chmod 0600` the file, or 0640 with the group of who runs the relay",
+                               f->section, key, QUOTE(path), (unsigned)(st.st_mode & 07777), what);
         return REFUSED_INVALID;
 }
 
-int tls_load_key(SSL_CTX *context, const RelayConfig *c, ConfigDiagnostics *m) {
+int tls_load_key(SSL_CTX *context, const TlsFiles *f, ConfigDiagnostics *m) {
         _cleanup_free_ char *bytes = NULL;
         _cleanup_(bio_freep) BIO *bio = NULL;
         EVP_PKEY *key;
         int r;
 
-        bio = file_open(c, "listen.key", c->key, &bytes, m, &r);
+        bio = file_open(f, "key", f->key, &bytes, m, &r);
         if (!bio)
                 return r;
-        r = check_key_mode(c, m);
+        r = tls_check_secret_mode(f, "key", f->key, "key and certificate", m);
         ERR_clear_error();
         key = PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL);
         if (!key)
-                return refuse_file(m, c, "listen.key", c->key, "is no private key in PEM format without a passphrase");
+                return refuse_file(m, f, "key", f->key, "is no private key in PEM format without a passphrase");
         if (SSL_CTX_get0_certificate(context) && X509_check_private_key(SSL_CTX_get0_certificate(context), key) != 1) {
-                config_diagnostics_add(m, place_of(c, "listen.key"), "listen.key: %s is not the key of the certificate %s", QUOTE(c->key),
-                                       QUOTE(c->certificate));
+                config_diagnostics_add(m, tls_file_place(f, "key"), "%s.key: %s is not the key of the certificate %s", f->section,
+                                       QUOTE(f->key), QUOTE(f->certificate));
                 r = REFUSED_INVALID;
         } else if (SSL_CTX_use_PrivateKey(context, key) != 1) {
-                r = refuse_file(m, c, "listen.key", c->key, "cannot be used");
+                r = refuse_file(m, f, "key", f->key, "cannot be used");
         }
         ERR_clear_error();
         EVP_PKEY_free(key);
         return r;
 }
 
-static int add_ca(SSL_CTX *context, const RelayConfig *c, X509 *x, unsigned number, ConfigDiagnostics *m) {
+static int add_ca(SSL_CTX *context, const TlsFiles *f, X509 *x, unsigned number, ConfigDiagnostics *m) {
         int r;
 
         if (X509_check_ca(x) == 0) {
-                config_diagnostics_add(m, place_of(c, "listen.ca"), "listen.ca: certificate %u of %s is not that of a CA: name the "
-                                       "certificate that has signed those of clients",
-                                       number, QUOTE(c->ca));
+                config_diagnostics_add(m, tls_file_place(f, "ca"), "%s.ca: certificate %u of %s is not that of a CA: name the "
+                                       "certificate that has signed those of %s",
+                                       f->section, number, QUOTE(f->ca), f->is_client ? "servers" : "clients");
                 return REFUSED_INVALID;
         }
-        r = check_certificate_time(m, c, "listen.ca", c->ca, number, x);
+        r = check_certificate_time(m, f, "ca", f->ca, number, x);
         if (r != 0)
                 return r;
         return X509_STORE_add_cert(SSL_CTX_get_cert_store(context), x) == 1 && SSL_CTX_add_client_CA(context, x) == 1
@@ -204,23 +209,23 @@ static int add_ca(SSL_CTX *context, const RelayConfig *c, X509 *x, unsigned numb
                        : error_origin(-ENOMEM);
 }
 
-int tls_load_cas(SSL_CTX *context, const RelayConfig *c, ConfigDiagnostics *m) {
+int tls_load_cas(SSL_CTX *context, const TlsFiles *f, ConfigDiagnostics *m) {
         _cleanup_free_ char *bytes = NULL;
         _cleanup_(bio_freep) BIO *bio = NULL;
         unsigned n = 0;
         X509 *x;
         int r;
 
-        bio = file_open(c, "listen.ca", c->ca, &bytes, m, &r);
+        bio = file_open(f, "ca", f->ca, &bytes, m, &r);
         if (!bio)
                 return r;
         ERR_clear_error();
         while (r == 0 && (x = PEM_read_bio_X509(bio, NULL, NULL, NULL))) {
-                r = add_ca(context, c, x, ++n, m);
+                r = add_ca(context, f, x, ++n, m);
                 X509_free(x);
         }
         if (r == 0 && n == 0)
-                r = refuse_file(m, c, "listen.ca", c->ca, "has no certificate in PEM format");
+                r = refuse_file(m, f, "ca", f->ca, "has no certificate in PEM format");
         ERR_clear_error();
         return r;
 }
@@ -237,40 +242,40 @@ static X509 *issuer_of(const STACK_OF(X509_OBJECT) *objects, X509_CRL *crl) {
         return NULL;
 }
 
-static int add_crl(SSL_CTX *context, const RelayConfig *c, X509_CRL *crl, unsigned number, ConfigDiagnostics *m) {
+static int add_crl(SSL_CTX *context, const TlsFiles *f, X509_CRL *crl, unsigned number, ConfigDiagnostics *m) {
         X509_STORE *store = SSL_CTX_get_cert_store(context);
         char what[QUOTE_SIZE + 20];
         int r;
 
         if (!issuer_of(X509_STORE_get0_objects(store), crl)) {
-                config_diagnostics_add(m, place_of(c, "listen.crl"), "listen.crl: CRL %u of %s was not signed by a CA of %s", number,
-                                       QUOTE(c->crl), QUOTE(c->ca ? c->ca : "listen.ca"));
+                config_diagnostics_add(m, tls_file_place(f, "crl"), "%s.crl: CRL %u of %s was not signed by a CA of %s", f->section,
+                                       number, QUOTE(f->crl), QUOTE(f->ca ? f->ca : "ca"));
                 return REFUSED_INVALID;
         }
-        (void)snprintf(what, sizeof(what), "CRL %u of %s", number, QUOTE(c->crl));
-        r = check_time(m, c, "listen.crl", what, X509_CRL_get0_lastUpdate(crl), X509_CRL_get0_nextUpdate(crl));
+        (void)snprintf(what, sizeof(what), "CRL %u of %s", number, QUOTE(f->crl));
+        r = check_time(m, f, "crl", what, X509_CRL_get0_lastUpdate(crl), X509_CRL_get0_nextUpdate(crl));
         if (r != 0)
                 return r;
         return X509_STORE_add_crl(store, crl) == 1 ? 0 : error_origin(-ENOMEM);
 }
 
-int tls_load_crls(SSL_CTX *context, const RelayConfig *c, ConfigDiagnostics *m) {
+int tls_load_crls(SSL_CTX *context, const TlsFiles *f, ConfigDiagnostics *m) {
         _cleanup_free_ char *bytes = NULL;
         _cleanup_(bio_freep) BIO *bio = NULL;
         unsigned n = 0;
         X509_CRL *crl;
         int r;
 
-        bio = file_open(c, "listen.crl", c->crl, &bytes, m, &r);
+        bio = file_open(f, "crl", f->crl, &bytes, m, &r);
         if (!bio)
                 return r;
         ERR_clear_error();
         while (r == 0 && (crl = PEM_read_bio_X509_CRL(bio, NULL, NULL, NULL))) {
-                r = add_crl(context, c, crl, ++n, m);
+                r = add_crl(context, f, crl, ++n, m);
                 X509_CRL_free(crl);
         }
         if (r == 0 && n == 0)
-                r = refuse_file(m, c, "listen.crl", c->crl, "has no CRL in PEM format");
+                r = refuse_file(m, f, "crl", f->crl, "has no CRL in PEM format");
         ERR_clear_error();
         /* of each certificate between the client and the CA */
         X509_STORE_set_flags(SSL_CTX_get_cert_store(context), X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);

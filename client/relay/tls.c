@@ -183,13 +183,14 @@ static SSL_CTX *context_new(void) {
 }
 
 int tls_context_new(const RelayConfig *c, ConfigDiagnostics *m, SSL_CTX **ret) {
-        int (*const load[])(SSL_CTX *, const RelayConfig *, ConfigDiagnostics *) = { tls_load_certificate, tls_load_key, tls_load_cas,
-                                                                                     tls_load_crls };
+        int (*const load[])(SSL_CTX *, const TlsFiles *, ConfigDiagnostics *) = { tls_load_certificate, tls_load_key, tls_load_cas,
+                                                                                  tls_load_crls };
+        const TlsFiles files = { .config = c, .section = "listen", .certificate = c->certificate, .key = c->key, .ca = c->ca, .crl = c->crl };
         SSL_CTX *context = context_new();
         int r = context ? 0 : error_origin(-ENOMEM), one;
 
         for (size_t i = 0; i < ARRAY_SIZE(load) && r >= 0; i++) {
-                one = load[i](context, c, m);
+                one = load[i](context, &files, m);
                 r = one != 0 ? one : r;
         }
         if (r == 0 && !(c->certificate && c->key && c->ca))
@@ -225,7 +226,7 @@ static time_t end_of(const X509 *certificate) {
 }
 
 time_t tls_own_expiry(const SSL_CTX *context) {
-        return end_of(SSL_CTX_get0_certificate(context));
+        return context ? end_of(SSL_CTX_get0_certificate(context)) : 0;
 }
 
 time_t tls_expiry(SSL *ssl) {

@@ -31,7 +31,7 @@ void tls_explain(TlsPeer *p);
 
 /* Whether the certificate of the peer is valid at this moment, by what the files of `context` say. X509_V_OK or the error. */
 int tls_verify_again(SSL *ssl, SSL_CTX *context);
-/* When the relay's own certificate ends. */
+/* When the relay's own certificate ends; 0: it has none, as `context` is NULL. */
 time_t tls_own_expiry(const SSL_CTX *context);
 /* When the first certificate of the peer's chain ends. */
 time_t tls_expiry(SSL *ssl);

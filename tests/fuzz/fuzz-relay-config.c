@@ -23,8 +23,13 @@ static void check_rule(const RelayConfig *c, const RelayRule *rule) {
 }
 
 static void check_config(const RelayConfig *c) {
-        assert(c->version == 1 && c->stream[0] == '/' && c->certificate && c->key && c->ca && c->n_rules > 0);
-        assert(c->certificate[0] == '/' && c->key[0] == '/' && c->ca[0] == '/' && (!c->crl || c->crl[0] == '/'));
+        assert(c->version == 1 && c->stream[0] == '/' && c->has_listen == (c->n_rules > 0));
+        assert(c->has_listen || c->publish.n_routes > 0 || c->metrics_listen.n > 0);
+        for (size_t i = 0; c->has_listen && i < 4; i++) {
+                const char *const path = (const char *const[]){ c->certificate, c->key, c->ca, c->crl }[i];
+
+                assert(path ? path[0] == '/' : i == 3);
+        }
         for (size_t i = 0; i < c->listen.n; i++) {
                 Endpoint endpoint;
 

@@ -2,7 +2,7 @@
  * Reads a stream of JetStream from its beginning to what is its end when it starts, and writes it to stdout: of each message the
  * subject and each header as a line "NAME: VALUE", an empty line, the length of its bytes in decimal as a line, and the bytes.
  *
- * usage: nats-reader URL STREAM SUBJECT
+ * usage: nats-reader URL STREAM SUBJECT [CA [CREDENTIALS]]   (CA '': none)
  */
 #include <inttypes.h>
 #include <nats/nats.h>
@@ -70,14 +70,30 @@ static void put_all(jsCtx *js, const char *stream, const char *subject, uint64_t
         natsSubscription_Destroy(subscription);
 }
 
+/* NULL: without it. */
+static natsConnection *connect_to(const char *url, const char *ca, const char *credentials) {
+        natsConnection *connection;
+        natsOptions *options;
+
+        must_be_ok(natsOptions_Create(&options), "options");
+        must_be_ok(natsOptions_SetURL(options, url), url);
+        if (ca && *ca)
+                must_be_ok(natsOptions_LoadCATrustedCertificates(options, ca), ca);
+        if (credentials)
+                must_be_ok(natsOptions_SetUserCredentialsFromFiles(options, credentials, NULL), credentials);
+        must_be_ok(natsConnection_Connect(&connection, options), url);
+        natsOptions_Destroy(options);
+        return connection;
+}
+
 int main(int argc, char **argv) {
         natsConnection *connection;
         jsCtx *js;
         uint64_t last;
 
-        if (argc != 4)
+        if (argc < 4 || argc > 6)
                 return 2;
-        must_be_ok(natsConnection_ConnectTo(&connection, argv[1]), argv[1]);
+        connection = connect_to(argv[1], argc > 4 ? argv[4] : NULL, argc > 5 ? argv[5] : NULL);
         must_be_ok(natsConnection_JetStream(&js, connection, NULL), "JetStream");
         last = last_message(js, argv[2]);
         if (last > 0)

@@ -1,5 +1,6 @@
 """For the integration tests: a nats-server of one's own with JetStream, on 127.0.0.1, and what is in its streams."""
 import contextlib
+import json
 import os
 import shutil
 import socket
@@ -34,26 +35,35 @@ class Message:
 
 
 class Server:
-    """One that takes connections; what it has stored is there again when it has been killed and started again."""
+    """One that takes connections; what it has stored is there again when it has been killed and started again. A scheme, a name and
+    "USER:PASSWORD@" are those of its clients."""
+    scheme, user, name, reader = "nats", "", "127.0.0.1", ()
 
-    def __init__(self, configuration=""):
+    def __init__(self, configuration="", jetstream=True):
         self.folder = tempfile.TemporaryDirectory(prefix="perfd-test.")
         self.port, self.process = free_port(), None
-        with open(os.path.join(self.folder.name, "nats.conf"), "w", encoding="utf-8") as f:
-            f.write(f'listen: "127.0.0.1:{self.port}"\njetstream {{ store_dir: "{self.folder.name}/store" }}\n{configuration}\n')
-        self.log = open(os.path.join(self.folder.name, "log"), "w+b")
+        self.configure(configuration, jetstream)
+        self.log = open(self.at("log"), "w+b")
         self.start()
+
+    def at(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def configure(self, configuration="", jetstream=True):
+        """For the next start."""
+        with open(self.at("nats.conf"), "w", encoding="utf-8") as f:
+            f.write(f'listen: "127.0.0.1:{self.port}"\n' + f'jetstream {{ store_dir: "{self.at("store")}" }}\n' * jetstream +
+                    f"{configuration}\n")
 
     @property
     def url(self):
-        return f"nats://127.0.0.1:{self.port}"
+        return f"{self.scheme}://{self.user}{self.name}:{self.port}"
 
     def said(self):
         return os.pread(self.log.fileno(), 1 << 20, 0).decode("utf-8", "replace")
 
     def start(self):
-        self.process = subprocess.Popen([SERVER, "-c", os.path.join(self.folder.name, "nats.conf")], stdin=subprocess.DEVNULL,
-                                        stdout=self.log, stderr=self.log)
+        self.process = subprocess.Popen([SERVER, "-c", self.at("nats.conf")], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         wait_until(self.is_there, f"nats-server to listen on {self.port}")
 
     def is_there(self):
@@ -74,10 +84,20 @@ class Server:
     def messages(self, stream="perfd", subject="perfd.>"):
         """All that is stored, from the first one to the last."""
         with tempfile.TemporaryFile() as f:
-            done = subprocess.run([READER, self.url, stream, subject], stdout=f, stderr=subprocess.PIPE, timeout=4 * PATIENCE, check=False)
+            done = subprocess.run([READER, self.url, stream, subject, *self.reader], stdout=f, stderr=subprocess.PIPE, timeout=4 * PATIENCE, check=False)
             check(done.returncode == 0, done.stderr.decode())
             f.seek(0)
             return [Message(f, line.decode().rstrip("\n").partition(": ")[2]) for line in iter(f.readline, b"")]
+
+    def request(self, subject, **body):
+        """What JetStream answers, as a client of its protocol that needs no library; of a server without TLS and users."""
+        with socket.create_connection(("127.0.0.1", self.port), PATIENCE) as s, s.makefile("rb") as answers:
+            payload = json.dumps(body).encode()
+            s.sendall(b'CONNECT {"verbose":false}\r\nSUB answer 1\r\nPUB %s answer %d\r\n%s\r\n' % (subject.encode(), len(payload), payload))
+            for line in answers:
+                if line.startswith(b"MSG answer"):
+                    return json.loads(answers.read(int(line.split()[-1])))
+        raise AssertionError(f"no answer to {subject}")
 
     def descriptors(self, digest):
         """The events by id that a message names by their digest."""

@@ -179,7 +179,7 @@ def test_reload():
 
 WRONG = [
     ("{ servers: ['127.0.0.1:4222'], routes: { a: { events: ['*'] } } }",
-     r"publish\.servers: found '127\.0\.0\.1:4222', expected an address such as 'nats://"),
+     r"publish\.servers: found '127\.0\.0\.1:4222', which does not begin with nats:// or tls://; expected an address such as 'nats://"),
     ("{ servers: [], routes: { a: { events: ['*'] } } }", r"publish\.servers: found nothing"),
     ("{ routes: { a: { events: ['*'] } } }", r"key 'servers' is missing"),
     ("{ servers: ['nats://h'] }", r"key 'routes' is missing"),

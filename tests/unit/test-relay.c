@@ -10,6 +10,7 @@
 
 #include "client/relay/endpoint.h"
 #include "client/relay/frame-track.h"
+#include "client/relay/publish/publisher.h"
 #include "client/relay/relay-config.h"
 #include "client/relay/relay.h"
 #include "client/relay/token-bucket.h"
@@ -64,7 +65,7 @@ static void test_values(void **state) {
 
 /* Every error of a file at once, each where it stands. */
 static void test_errors(void **state) {
-        parse("", "1:1: the file is empty, expected the keys version, listen and clients\n");
+        parse("", "1:1: the file is empty, expected version: 1 and at least one of the keys listen (with clients), publish and metrics\n");
         parse("version: 1\nclints: []\n" FILES,
               "1:1: key 'clients' is missing, expected a list of clients\n2:1: unknown key 'clints'; did you mean 'clients'?\n");
         parse("version: 2\n" FILES "clients: []\n",
@@ -88,6 +89,27 @@ static void test_errors(void **state) {
               "5:5: key 'name' is missing, expected a name of certificates or a glob\n");
         parse("version: 1\n" FILES "clients: [{ name: a, where: 'x == 1' }]\nclients: []\n",
               "3:29: where: it has no effect without 'events'\n4:1: key 'clients' occurs twice, first in line 3\n");
+}
+
+/* A relay without clients has something else to do; and clients have what they connect by. */
+static void test_sections(void **state) {
+        static const char publish[] = "version: 1\npublish: { servers: ['nats://h'], routes: { a: { events: ['*'] } } }\n";
+        RelayConfig *c = parse("version: 1\nmetrics: { listen: ['127.0.0.1:9464'] }\n", NULL);
+
+        assert_true(!c->has_listen && c->n_rules == 0 && !c->certificate);
+        relay_config_free(c);
+        if (nats_is_built()) {
+                c = parse(publish, NULL);
+                assert_true(!c->has_listen && c->publish.n_routes == 1);
+                relay_config_free(c);
+        }
+        parse("version: 1\n", "1:1: the relay would have nothing to do, expected at least one of the keys listen (with clients), publish "
+              "and metrics\n");
+        parse("version: 1\nmetrics: { listen: [] }\n", "1:1: the relay would have nothing to do, expected at least one of the keys "
+              "listen (with clients), publish and metrics\n");
+        parse("version: 1\nmetrics: { listen: ['127.0.0.1:9464'] }\nclients: [{ name: a }]\n",
+              "1:1: key 'listen' is missing, by which these 'clients' connect; expected a mapping with the keys certificate, key and ca\n");
+        parse("version: 1\nmetrics: { listen: ['127.0.0.1:9464'] }\n" FILES, "1:1: key 'clients' is missing, expected a list of clients\n");
 }
 
 /* A predicate is perfd's language: an error stands in it, with all others of the file. */
@@ -218,7 +240,7 @@ static void test_metrics(void **state) {
 
 int main(void) {
         static const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_values), cmocka_unit_test(test_errors), cmocka_unit_test(test_predicates), cmocka_unit_test(test_endpoints),
+                cmocka_unit_test(test_values), cmocka_unit_test(test_errors), cmocka_unit_test(test_sections), cmocka_unit_test(test_predicates), cmocka_unit_test(test_endpoints),
                 cmocka_unit_test(test_frames), cmocka_unit_test(test_rate),   cmocka_unit_test(test_lines),
                 cmocka_unit_test(test_metrics),
         };

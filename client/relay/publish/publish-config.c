@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "client/relay/publish/publisher.h"
+#include "client/relay/publish/server-url.h"
 #include "config/config.h"
 #include "config/document/node.h"
 #include "config/parse/walk.h"
@@ -112,17 +113,73 @@ int publish_routes_build(Build *b, const Key *k, const Node *map, void *object) 
         return r;
 }
 
-static void servers_check(Build *b, const Node *section, const PublishConfig *p) {
-        for (size_t i = 0; i < p->servers.n; i++) {
-                const char *url = p->servers.items[i];
+bool publish_has_secret(const PublishConfig *p) {
+        bool has_secret = false;
 
-                if (strncmp(url, "nats://", strlen("nats://")) != 0 || url[strlen("nats://")] == '\0' || strchr(url, ','))
-                        config_diagnostics_add(b->diagnostics, item_at(section, "servers", i)->at, "publish.servers: found %s, expected "
-                                               "an address such as 'nats://127.0.0.1:4222'", QUOTE(url));
+        for (size_t i = 0; i < p->access.servers.n; i++) {
+                ServerUrl url;
+
+                has_secret = has_secret || (!server_url_parse(p->access.servers.items[i], &url) && url.has_user_info);
+                server_url_forget(&url);
         }
-        if (p->servers.n == 0 && node_find(section, "servers"))
+        return has_secret;
+}
+
+/* By what the relay shows who it is: one of these. */
+static void identity_check(Build *b, const Node *section, const PublishConfig *p) {
+        const struct {
+                const char *key, *value;
+        } keys[] = { { "credentials", p->access.credentials }, { "user", p->access.user }, { "token-file", p->access.token_file } };
+        const char *first = publish_has_secret(p) ? "user information in publish.servers" : NULL;
+
+        for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+                if (keys[i].value && first)
+                        config_diagnostics_add(b->diagnostics, map_place(section, keys[i].key), "publish.%s: the relay is one to a server, and "
+                                               "there is %s already; remove one of them", keys[i].key, first);
+                if (keys[i].value && !first)
+                        first = (const char *const[]){ "publish.credentials", "publish.user", "publish.token-file" }[i];
+        }
+        if (p->access.user && secret_refuse(p->access.user))
+                config_diagnostics_add(b->diagnostics, map_place(section, "user"), "publish.user: found a name %s", secret_refuse(p->access.user));
+}
+
+/* Neither is of use without the other. */
+static void pair_check(Build *b, const Node *section, const char *one, const char *other, const char *value, const char *other_value) {
+        if (value && !other_value && !node_find(section, other))
+                config_diagnostics_add(b->diagnostics, map_place(section, one), "publish.%s: it needs publish.%s beside it", one, other);
+        if (!value && other_value && !node_find(section, one))
+                config_diagnostics_add(b->diagnostics, map_place(section, other), "publish.%s: it needs publish.%s beside it", other, one);
+}
+
+/* A password that goes to another host as it is; one that is not in relay.yaml is sent all the same. */
+static void warn_of_clear_text(Build *b, ConfigPlace at, const PublishConfig *p, const ServerUrl *url) {
+        if (!url->is_tls && !server_url_is_loopback(url) && (url->has_user_info || p->access.user || p->access.token_file))
+                config_diagnostics_add_warning(b->diagnostics, at, "publish.servers: the password or token is sent without encryption to "
+                                               "%s if that does not require TLS; write tls://", QUOTE(url->address));
+}
+
+static void servers_check(Build *b, const Node *section, const PublishConfig *p) {
+        bool has_tls = false;
+
+        for (size_t i = 0; i < p->access.servers.n; i++) {
+                const ConfigPlace at = item_at(section, "servers", i)->at;
+                ServerUrl url;
+                const char *no = server_url_parse(p->access.servers.items[i], &url);
+
+                if (no)
+                        config_diagnostics_add(b->diagnostics, at, "publish.servers: found %s, %s; expected an address such as "
+                                               "'nats://127.0.0.1:4222' or 'tls://nats.example:4222'", QUOTE(p->access.servers.items[i]), no);
+                else
+                        warn_of_clear_text(b, at, p, &url);
+                has_tls = has_tls || url.is_tls;
+                server_url_forget(&url);
+        }
+        if (p->access.servers.n == 0 && node_find(section, "servers") && node_find(section, "servers")->kind == NODE_LIST)
                 config_diagnostics_add(b->diagnostics, map_place(section, "servers"), "publish.servers: found nothing, expected addresses "
                                        "such as 'nats://127.0.0.1:4222' in a list");
+        if (has_tls && !node_find(section, "ca"))
+                config_diagnostics_add(b->diagnostics, section->at, "key 'ca' is missing, which tls:// in publish.servers needs: the CA that "
+                                       "has signed the certificates of servers; /etc/ssl/certs/ca-certificates.crt has those of the Web");
 }
 
 /* A dot would begin the next part of a subject. */
@@ -146,6 +203,9 @@ int publish_check(Build *b, const Node *root, PublishConfig *p) {
                 config_diagnostics_add(b->diagnostics, section->at, "publish: this perfd-relay was built without NATS; build it again with "
                                        "the Debian package libnats-dev installed, or remove this key");
         servers_check(b, section, p);
+        identity_check(b, section, p);
+        pair_check(b, section, "user", "password-file", p->access.user, p->access.password_file);
+        pair_check(b, section, "certificate", "key", p->access.certificate, p->access.key);
         if (p->stream && node_find(section, "stream"))
                 name_check_token(b, map_place(section, "stream"), "publish.stream", p->stream);
         if (p->host)
@@ -158,7 +218,7 @@ static bool texts_equal(const char *a, const char *b) {
 }
 
 bool publish_config_equal(const PublishConfig *a, const PublishConfig *b) {
-        bool is_equal = a->n_routes == b->n_routes && strings_equal(&a->servers, &b->servers) && texts_equal(a->stream, b->stream) &&
+        bool is_equal = a->n_routes == b->n_routes && texts_equal(a->stream, b->stream) &&
                         texts_equal(a->host, b->host) && a->max_bytes == b->max_bytes && a->max_age == b->max_age && a->spool == b->spool;
 
         for (size_t i = 0; is_equal && i < a->n_routes; i++) {

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "client/relay/publish/publish-access.h"
 #include "config/document/diagnostic.h"
 #include "config/keys.h"
 #include "daemon/base/strings.h"
@@ -25,7 +26,7 @@ typedef struct PublishRoute {
 } PublishRoute;
 
 typedef struct PublishConfig {
-        Strings servers;
+        PublishAccess access;
         char *stream, *host;
         uint64_t max_bytes, max_age, spool; /* bytes, ns, bytes */
         PublishRoute *routes;
@@ -36,5 +37,7 @@ typedef struct PublishConfig {
 int publish_routes_build(Build *b, const Key *k, const Node *map, void *object);
 /* What the keys mean together; and the name of this host, where none is written. -ENOMEM. */
 int publish_check(Build *b, const Node *root, PublishConfig *p);
-/* Whether both publish the same, in the same way. */
+/* Whether both publish the same, in the same way, wherever that is (publish_access_equal()). */
 bool publish_config_equal(const PublishConfig *a, const PublishConfig *b);
+/* Whether relay.yaml itself has a password or a token. */
+bool publish_has_secret(const PublishConfig *p);

@@ -24,11 +24,13 @@ struct Publisher {
         /* Takes it. It is stored once, however often it has to be sent, and after all that were published before. */
         void (*publish)(Publisher *p, Message *m);
         void (*dispatch)(Publisher *p);
+        /* Other servers, or other secrets: it goes on there, with what is not stored. -ENOMEM: as before. */
+        int (*reload)(Publisher *p, const PublishAccess *access);
         /* What is not stored is thrown away. */
         void (*close)(Publisher *p);
 };
 
-/* Settings and callbacks must stay. -errno. Connecting goes on behind it, for as long as there is no server. */
+/* Settings but for `access`, and callbacks, must stay. -errno. Connecting goes on behind it, for as long as there is no server. */
 int nats_open(const PublishConfig *config, const PublisherCallbacks *callbacks, Publisher **ret);
 /* False: this program has no NATS in it, and nats_open() fails. */
 bool nats_is_built(void);

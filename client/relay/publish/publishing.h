@@ -19,6 +19,14 @@ void publishing_free(Publishing *p);
 /* What runs goes on as it is, as a part of the new configuration; a difference is said in the log. */
 void publishing_keep(PublishConfig *running, PublishConfig *loaded);
 
+/*
+ * publishing-access.c, before publishing_keep(): whether only servers, or what says who the relay is, have changed. Then they are
+ * exchanged: the running configuration has the new ones.
+ */
+bool publishing_take_access(PublishConfig *running, PublishConfig *loaded);
+/* Goes on with these. */
+void publishing_reconnect(Publishing *p, const PublishAccess *access);
+
 /* For routes. */
 struct Publishing {
         sd_event *event;

@@ -1,0 +1,94 @@
+#include "client/relay/publish/nats-streams.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "client/relay/publish/nats-connect.h"
+#include "config/text/words.h"
+#include "daemon/base/clock.h"
+
+#define ANSWER_WITHIN_MSEC 2000
+#define DUPLICATES_WINDOW (600 * NSEC_PER_SEC)
+#define DESCRIPTORS_BYTES ((int64_t)256 << 20)
+
+static bool fail(natsStatus s, jsErrCode code, const char *name, char text[static NATS_TEXT_SIZE]) {
+        const char *advice = nats_advice(code);
+        char what[120], reason[NATS_TEXT_SIZE];
+
+        if (!*advice && s == NATS_TIMEOUT)
+                advice = "may the user of the relay publish to $JS.API.STREAM.INFO.* and CREATE.*, and subscribe to _INBOX.>?";
+        if (!*advice && s == NATS_NO_RESPONDERS)
+                advice = nats_advice(JSNotEnabledErr);
+        (void)snprintf(what, sizeof(what), "stream %s", QUOTE(name));
+        nats_explain(s, what, reason);
+        (void)snprintf(text, NATS_TEXT_SIZE, "%.*s%s%s", *advice ? 150 : NATS_TEXT_SIZE, reason, *advice ? ": " : "", advice);
+        return false;
+}
+
+/* One that is there is left as it is: its limits are then another one's. */
+static bool look_at(const jsStreamConfig *c, bool *ret_discards_new, char text[static NATS_TEXT_SIZE]) {
+        *ret_discards_new = *ret_discards_new || c->Discard == js_DiscardNew;
+        if (!c->NoAck && !c->Sealed)
+                return true;
+        (void)snprintf(text, NATS_TEXT_SIZE, "stream %s %s: change that, or name another one in publish.stream", QUOTE(c->Name),
+                       c->Sealed ? "is sealed and takes no messages" : "acknowledges nothing (no_ack), so that what is stored cannot be known");
+        return false;
+}
+
+static bool make_stream(jsCtx *js, jsStreamConfig *config, bool *ret_discards_new, char text[static NATS_TEXT_SIZE]) {
+        jsStreamInfo *info = NULL;
+        jsErrCode code = 0;
+        natsStatus s = js_GetStreamInfo(&info, js, config->Name, NULL, &code);
+        bool is_fine;
+
+        if (s == NATS_NOT_FOUND) {
+                code = 0;
+                s = js_AddStream(&info, js, config, NULL, &code);
+        }
+        is_fine = s == NATS_OK ? look_at(info->Config, ret_discards_new, text) : fail(s, code, config->Name, text);
+        jsStreamInfo_Destroy(info);
+        return is_fine;
+}
+
+static bool make_messages(jsCtx *js, const PublishConfig *p, bool *ret_discards_new, char text[static NATS_TEXT_SIZE]) {
+        jsStreamConfig config;
+
+        (void)jsStreamConfig_Init(&config); /* fails only for NULL */
+        config.Name = p->stream;
+        config.Subjects = (const char *[]){ "perfd.*.*" };
+        config.SubjectsLen = 1;
+        config.MaxBytes = (int64_t)p->max_bytes;
+        config.MaxAge = (int64_t)p->max_age;
+        config.Duplicates = (int64_t)(p->max_age < DUPLICATES_WINDOW ? p->max_age : DUPLICATES_WINDOW);
+        return make_stream(js, &config, ret_discards_new, text);
+}
+
+static bool make_descriptors(jsCtx *js, const PublishConfig *p, bool *ret_discards_new, char text[static NATS_TEXT_SIZE]) {
+        jsStreamConfig config;
+        char name[96];
+
+        (void)snprintf(name, sizeof(name), "%s-descriptors", p->stream);
+        (void)jsStreamConfig_Init(&config);
+        config.Name = name;
+        config.Subjects = (const char *[]){ "perfd-descriptors.>" };
+        config.SubjectsLen = 1;
+        config.MaxMsgsPerSubject = 1;
+        config.MaxBytes = DESCRIPTORS_BYTES;
+        return make_stream(js, &config, ret_discards_new, text);
+}
+
+bool nats_streams_prepare(natsConnection *connection, const PublishConfig *p, bool *ret_discards_new, char text[static NATS_TEXT_SIZE]) {
+        jsOptions options;
+        jsCtx *js = NULL;
+        natsStatus s;
+        bool is_fine;
+
+        *ret_discards_new = false;
+        (void)jsOptions_Init(&options);
+        options.Wait = ANSWER_WITHIN_MSEC;
+        s = natsConnection_JetStream(&js, connection, &options);
+        is_fine = s == NATS_OK ? make_messages(js, p, ret_discards_new, text) && make_descriptors(js, p, ret_discards_new, text)
+                               : fail(s, 0, p->stream, text);
+        jsCtx_Destroy(js);
+        return is_fine;
+}
