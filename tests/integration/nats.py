@@ -117,6 +117,51 @@ class Server:
         self.folder.cleanup()
 
 
+class Plain:
+    """A client of the text protocol of NATS: what no relay sends, and the API of JetStream."""
+
+    def __init__(self, server):
+        self.socket = socket.create_connection(("127.0.0.1", server.port), PATIENCE)
+        self.file = self.socket.makefile("rb")
+        self.line("INFO")
+        self.socket.sendall(b'CONNECT {"verbose":false,"headers":true,"no_responders":true}\r\nSUB answer 1\r\n')
+
+    def line(self, kind):
+        """The next one, which is of this kind; PING is answered."""
+        while True:
+            words = self.file.readline().decode().split()
+            if words[:1] == ["PING"]:
+                self.socket.sendall(b"PONG\r\n")
+                continue
+            check(words[:1] == [kind], f"{words} instead of {kind}")
+            return words
+
+    def request(self, subject, payload=b"", headers=()):
+        """The JSON of what answers it, without an error."""
+        head = "NATS/1.0\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers) + "\r\n"
+        self.socket.sendall(f"HPUB {subject} answer {len(head)} {len(head) + len(payload)}\r\n".encode() + head.encode() + payload + b"\r\n")
+        answer = json.loads(self.file.read(int(self.line("MSG")[-1])))
+        self.file.readline()
+        check("error" not in answer, f"{subject}: {answer}")
+        return answer
+
+    def api(self, what, **arguments):
+        return self.request(f"$JS.API.STREAM.{what}", json.dumps(arguments).encode())
+
+    def put(self, message, **headers):
+        """Stores a message as it was read, with other headers; None: without it."""
+        names = {name.replace("_", "-"): value for name, value in headers.items()}
+        rest = {**{name: value for name, value in message.headers.items() if name != "Nats-Msg-Id"}, **names}
+        return self.request(message.subject, message.bytes, [(n, v) for n, v in rest.items() if v is not None])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.file.close()
+        self.socket.close()
+
+
 class Publisher(Relay):
     """A relay that publishes to a server as web1; `routes` and `keys` are YAML."""
 
@@ -185,4 +230,4 @@ def epochs(messages):
     return [Epoch([m for m in messages if m.number("Perfd-Epoch") == number]) for number in numbers]
 
 
-__all__ = ["Epoch", "Message", "Publisher", "Server", "epochs", "perfd"]
+__all__ = ["Epoch", "Message", "Plain", "Publisher", "Server", "epochs", "perfd"]

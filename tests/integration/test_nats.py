@@ -177,6 +177,56 @@ def test_reload():
         equal(close(epochs(messages)[0], sum(load.counts)), 0, "what was lost")
 
 
+def statuses(server):
+    return [pb.Packet.FromString(m.bytes).relay for m in server.messages("perfd-status")]
+
+
+def test_status():
+    """The relay says at once that it begins, that a route has a stream, and how much was published when it ends; and every ten seconds."""
+    need_server()
+    with Daemon() as daemon, daemon.client() as control, Workload("spin", CALLS, RATE, cpus=CPUS) as load, Server() as server:
+        with Publisher(daemon, server, "{ calls: { events: [calls], where: 'pid != 0' } }") as relay:
+            relay.wait_for(r"publishing to")
+            first = wait_until(lambda: statuses(server), "a first word")[0]
+            equal((first.host, first.reason, len(first.machine), first.routes[0].connected), ("web1", "start", 32, False), "it")
+            why = wait_until(lambda: [s for s in statuses(server) if s.routes[0].text], "why there is no stream")[0]
+            check("calls" in why.routes[0].text and why.reason == "route" and not why.routes[0].connected, f"why there is no stream: {why}")
+            add(control, {"event": GETPPID, "name": "calls", "target": pb.Target(pids=load.pids)})
+            begun = wait_until(lambda: [s for s in statuses(server) if s.routes[0].connected], "a stream")[0]
+            equal((begun.reason, begun.routes[0].name, list(begun.routes[0].events), begun.routes[0].where),
+                  ("route", "calls", ["calls"], "pid != 0"), "the route")
+            check(begun.perfd and begun.relay and begun.routes[0].since >= begun.start, f"versions and times: {begun}")
+            load.go()
+            load.done()
+            later = wait_until(lambda: [s for s in statuses(server) if s.reason == "interval"], "a word after ten seconds")[0]
+            check(later.clock.wall > 0, f"the clock: {later}")
+        last, n = statuses(server)[-1], sum(load.counts)
+        route, = last.routes
+        equal((last.reason, last.published, len(last.lost), last.messages), ("end", n, 0, len(server.messages())), "the last word")
+        equal((route.matched, route.published, route.held, route.ended, route.connected), (n, n, 0, True, False), "the route at the end")
+        messages = server.messages()
+        equal((route.stored, route.stored_matched), (messages[-1].number("Perfd-Sequence"), n), "what is stored")
+        equal(sum(len(m.bytes) for m in messages), last.bytes, "bytes")
+        matched = [m.number("Perfd-Matched") for m in messages]
+        equal(matched, [sum(m.number("Perfd-Items") for m in messages[:i + 1]) for i in range(len(messages))], "the sum of each message")
+
+
+def test_status_without_server():
+    """While there is no server, one word waits, not one for each ten seconds and change; it is not counted as lost."""
+    need_server()
+    with Daemon() as daemon, daemon.client() as control, Server() as server:
+        server.kill()
+        with Publisher(daemon, server, ROUTES) as relay:
+            relay.wait_for(r"nothing is published now")
+            event, = add(control, {"event": GETPPID, "name": "calls"})
+            relay.wait_for(r"route calls has begun")
+            control.request(remove=pb.SelectRequest(names=[event.name]))
+            server.start()
+            relay.wait_for(r"publishing to")
+            wait_until(lambda: len(statuses(server)) > 1, "two words")
+            equal([s.reason for s in statuses(server)][:2], ["start", "route"], "what is said")
+
+
 WRONG = [
     ("{ servers: ['127.0.0.1:4222'], routes: { a: { events: ['*'] } } }",
      r"publish\.servers: found '127\.0\.0\.1:4222', which does not begin with nats:// or tls://; expected an address such as 'nats://"),

@@ -32,3 +32,10 @@ void message_add_header(Message *m, const char *name, const char *format, ...) {
         (void)vsnprintf(h->value, sizeof(h->value), format, values);
         va_end(values);
 }
+
+const char *message_header(const Message *m, const char *name) {
+        for (unsigned i = 0; i < m->n_headers; i++)
+                if (strcmp(m->headers[i].name, name) == 0)
+                        return m->headers[i].value;
+        return NULL;
+}

@@ -1,11 +1,12 @@
 /* What is published: bytes under a subject, with headers. One owner at a time. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define MESSAGE_BYTES_MAX ((size_t)512 << 10) /* of `bytes` */
-#define MESSAGE_HEADERS_MAX 12
+#define MESSAGE_HEADERS_MAX 14
 
 typedef struct MessageHeader {
         const char *name; /* static */
@@ -15,6 +16,7 @@ typedef struct MessageHeader {
 typedef struct Message {
         struct Message *next;
         uint64_t number;   /* the publisher's */
+        bool is_status;    /* what the relay says of itself: no part of a route */
         char subject[192], id[256]; /* id: under which it is stored once */
         MessageHeader headers[MESSAGE_HEADERS_MAX];
         unsigned n_headers;
@@ -26,6 +28,8 @@ typedef struct Message {
 Message *message_new(const uint8_t *bytes, size_t length);
 void message_free(Message *m);
 __attribute__((format(printf, 3, 4))) void message_add_header(Message *m, const char *name, const char *format, ...);
+/* NULL: it has no such header. */
+const char *message_header(const Message *m, const char *name);
 /* What it takes in memory. */
 static inline size_t message_size(const Message *m) {
         return sizeof(*m) + m->length;

@@ -10,6 +10,8 @@
 #define ANSWER_WITHIN_MSEC 2000
 #define DUPLICATES_WINDOW (600 * NSEC_PER_SEC)
 #define DESCRIPTORS_BYTES ((int64_t)256 << 20)
+#define STATUS_BYTES ((int64_t)64 << 20)
+#define STATUS_MESSAGES 4 /* of each boot of a host */
 
 static bool fail(natsStatus s, jsErrCode code, const char *name, char text[static NATS_TEXT_SIZE]) {
         const char *advice = nats_advice(code);
@@ -77,6 +79,28 @@ static bool make_descriptors(jsCtx *js, const PublishConfig *p, bool *ret_discar
         return make_stream(js, &config, ret_discards_new, text);
 }
 
+/* A stream of its own: the limit for each subject would drop samples in theirs. If another one has its subjects, as of perfd.>, that is it. */
+static bool make_status(jsCtx *js, const PublishConfig *p, bool *ret_discards_new, char text[static NATS_TEXT_SIZE]) {
+        jsStreamConfig config;
+        jsStreamInfo *info = NULL;
+        jsErrCode code = 0;
+        char name[96];
+
+        (void)snprintf(name, sizeof(name), "%s-status", p->stream);
+        (void)jsStreamConfig_Init(&config);
+        config.Name = name;
+        config.Subjects = (const char *[]){ "perfd.*.status.*.*" };
+        config.SubjectsLen = 1;
+        config.MaxMsgsPerSubject = STATUS_MESSAGES;
+        config.MaxBytes = STATUS_BYTES;
+        config.MaxAge = (int64_t)p->max_age;
+        if (js_GetStreamInfo(&info, js, name, NULL, &code) == NATS_NOT_FOUND &&
+            js_AddStream(&info, js, &config, NULL, &code) != NATS_OK && code == JSStreamSubjectOverlapErr)
+                return true;
+        jsStreamInfo_Destroy(info);
+        return make_stream(js, &config, ret_discards_new, text);
+}
+
 bool nats_streams_prepare(natsConnection *connection, const PublishConfig *p, bool *ret_discards_new, char text[static NATS_TEXT_SIZE]) {
         jsOptions options;
         jsCtx *js = NULL;
@@ -87,7 +111,8 @@ bool nats_streams_prepare(natsConnection *connection, const PublishConfig *p, bo
         (void)jsOptions_Init(&options);
         options.Wait = ANSWER_WITHIN_MSEC;
         s = natsConnection_JetStream(&js, connection, &options);
-        is_fine = s == NATS_OK ? make_messages(js, p, ret_discards_new, text) && make_descriptors(js, p, ret_discards_new, text)
+        is_fine = s == NATS_OK ? make_messages(js, p, ret_discards_new, text) && make_descriptors(js, p, ret_discards_new, text) &&
+                                         make_status(js, p, ret_discards_new, text)
                                : fail(s, 0, p->stream, text);
         jsCtx_Destroy(js);
         return is_fine;

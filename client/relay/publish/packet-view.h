@@ -8,6 +8,7 @@
 typedef struct PacketView {
         uint64_t sequence;
         uint64_t n_items, first, last; /* times of its items: the lowest and the highest */
+        uint64_t n_lost; /* items of its gaps */
         bool has_start, has_wall, has_events, has_removed, has_end;
 } PacketView;
 
@@ -15,3 +16,6 @@ typedef struct PacketView {
 bool packet_find(const uint8_t *message, size_t length, const uint8_t **ret_packet, size_t *ret_length);
 /* False: malformed. */
 bool packet_view(const uint8_t *packet, size_t length, PacketView *ret);
+/* Calls `take` for each gap of one that is not malformed; the reason has `n` bytes. */
+void packet_each_gap(const uint8_t *packet, size_t length, void (*take)(void *userdata, const char *reason, size_t n, uint64_t items),
+                     void *userdata);

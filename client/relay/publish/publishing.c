@@ -5,15 +5,55 @@
 #include <string.h>
 #include <systemd/sd-id128.h>
 
+#include "client/relay/publish/status.h"
 #include "daemon/base/log.h"
+
+static bool routes_are_done(const Publishing *p) {
+        for (size_t i = 0; i < p->n_routes; i++)
+                if (!route_is_done(p->routes[i]))
+                        return false;
+        return true;
+}
+
+/* The last word has to be true: it is said when all is stored. */
+static void say_end(Publishing *p) {
+        if (p->is_stopping && p->n_held == 0 && routes_are_done(p))
+                status_post(p->status, STATUS_END);
+}
+
+/* perfd.HOST.ROUTE; descriptors are of no route. */
+static Route *route_of(const Publishing *p, const Message *m) {
+        const char *name = strncmp(m->subject, "perfd.", strlen("perfd.")) == 0 ? strrchr(m->subject, '.') + 1 : "";
+
+        for (size_t i = 0; i < p->n_routes; i++)
+                if (strcmp(route_state(p->routes[i])->config->name, name) == 0)
+                        return p->routes[i];
+        return NULL;
+}
+
+static void count_stored(Publishing *p, const Message *m) {
+        Route *route = route_of(p, m);
+
+        if (!route)
+                return;
+        p->n_stored++;
+        p->stored_bytes += m->length;
+        p->published += route_counts_store(&route_state(route)->counts, m);
+}
 
 static void on_stored(void *userdata, Message *m) {
         Publishing *p = userdata;
         bool was_full = publishing_is_full(p);
 
+        if (m->is_status) {
+                status_take_stored(p->status, m);
+                return;
+        }
+        count_stored(p, m);
         p->held -= message_size(m);
         p->n_held--;
         message_free(m);
+        say_end(p);
         for (size_t i = 0; was_full && !publishing_is_full(p) && i < p->n_routes; i++)
                 route_resume(p->routes[i]);
 }
@@ -36,6 +76,13 @@ static int on_publisher(sd_event_source *source, int fd, uint32_t revents, void 
 
         p->publisher->dispatch(p->publisher);
         return 0;
+}
+
+void publishing_tell_route(Publishing *p) {
+        if (p->is_stopping)
+                say_end(p);
+        else
+                status_post(p->status, STATUS_ROUTE);
 }
 
 void publishing_publish(Publishing *p, Message *m) {
@@ -80,7 +127,7 @@ static int start(Publishing *p, const char *perfd) {
                 else
                         r = error_origin(-ENOMEM);
         }
-        return r;
+        return r == 0 ? status_start(p, &p->status) : r;
 }
 
 int publishing_start(sd_event *event, const char *perfd, const PublishConfig *config, Publishing **ret) {
@@ -95,6 +142,7 @@ int publishing_start(sd_event *event, const char *perfd, const PublishConfig *co
                 return error_origin(-ENOMEM);
         p->event = event;
         p->config = *config;
+        perfd__v1__wall_reading__init(&p->reading);
         r = start(p, perfd);
         if (r < 0)
                 publishing_free(p);
@@ -107,13 +155,11 @@ void publishing_stop(Publishing *p) {
         p->is_stopping = true;
         for (size_t i = 0; i < p->n_routes; i++)
                 route_stop(p->routes[i]);
+        say_end(p);
 }
 
 bool publishing_is_done(const Publishing *p) {
-        for (size_t i = 0; p && i < p->n_routes; i++)
-                if (!route_is_done(p->routes[i]))
-                        return false;
-        return !p || p->n_held == 0;
+        return !p || (routes_are_done(p) && p->n_held == 0 && status_is_done(p->status));
 }
 
 void publishing_free(Publishing *p) {
@@ -125,6 +171,7 @@ void publishing_free(Publishing *p) {
         for (size_t i = 0; i < p->n_routes; i++)
                 route_free(p->routes[i]);
         free(p->routes);
+        status_free(p->status);
         free(p->perfd);
         sd_event_source_disable_unref(p->source);
         if (p->publisher)

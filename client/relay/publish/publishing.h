@@ -4,9 +4,12 @@
 #include <systemd/sd-event.h>
 
 #include "client/relay/publish/publisher.h"
+#include "client/relay/publish/route-counts.h"
+#include "proto/perfd.pb-c.h"
 
 typedef struct Publishing Publishing;
 typedef struct Route Route;
+typedef struct Status Status;
 
 /* `perfd` is the path of its stream socket. What `config` points to must stay. -errno; NULL if there is no route. */
 int publishing_start(sd_event *event, const char *perfd, const PublishConfig *config, Publishing **ret);
@@ -38,15 +41,30 @@ struct Publishing {
         size_t n_routes;
         uint64_t held;   /* bytes of messages that are not stored */
         uint64_t n_held; /* these messages */
+        uint64_t n_stored, stored_bytes, published; /* messages, bytes of these, items: since the relay began */
+        LossCounts lost; /* items, the same */
+        Status *status;
+        Perfd__V1__WallReading reading; /* the newest one of all routes; `time` 0: none */
         bool is_stopping, is_connected;
-        char machine[33], boot[33], notice[320];
+        char machine[33], boot[33], perfd_version[48], notice[320];
 };
 
 void publishing_publish(Publishing *p, Message *m);
+/* The state of a route has changed. */
+void publishing_tell_route(Publishing *p);
 /* The spool is full: what perfd has is left there. */
 static inline bool publishing_is_full(const Publishing *p) {
         return p->held >= p->config.spool;
 }
+
+/* What others may know of a route. */
+typedef struct RouteState {
+        const PublishRoute *config;
+        bool is_connected; /* perfd has accepted the subscription */
+        uint64_t since;    /* ns since 1970, when that became so */
+        char text[200];    /* why it could not begin; or "" */
+        RouteCounts counts;
+} RouteState;
 
 /* route.c. NULL: no memory. */
 Route *route_new(Publishing *p, const PublishRoute *config);
@@ -55,3 +73,4 @@ void route_free(Route *r);
 void route_resume(Route *r);
 void route_stop(Route *r);
 bool route_is_done(const Route *r);
+RouteState *route_state(Route *r);

@@ -25,6 +25,7 @@
 struct Route {
         Publishing *publishing;
         const PublishRoute *config;
+        RouteState state;
         sd_event_source *source, *timer;
         int fd;
         FrameReader in;
@@ -47,6 +48,7 @@ static void add_headers(const Route *r, const PacketView *v, Message *m) {
         message_add_header(m, "Perfd-Epoch", "%" PRIu64, r->epoch);
         message_add_header(m, "Perfd-Sequence", "%" PRIu64, v->sequence);
         message_add_header(m, "Perfd-Items", "%" PRIu64, v->n_items);
+        message_add_header(m, "Perfd-Matched", "%" PRIu64, r->state.counts.matched);
         if (v->n_items > 0) {
                 message_add_header(m, "Perfd-First", "%" PRIu64, v->first);
                 message_add_header(m, "Perfd-Last", "%" PRIu64, v->last);
@@ -101,8 +103,10 @@ static int take_clock(Route *r, const uint8_t *packet, size_t length) {
                 (void)snprintf(r->clock, sizeof(r->clock), "%s", p->start->clock);
                 r->wall_offset = p->start->wall_offset;
         }
-        if (p->wall)
+        if (p->wall) {
                 r->wall_offset = (int64_t)(p->wall->wall - p->wall->time);
+                r->publishing->reading = *p->wall; /* numbers only */
+        }
         perfd__v1__packet__free_unpacked(p, NULL);
         return 0;
 }
@@ -118,6 +122,8 @@ static int take_packet(Route *r, const uint8_t *packet, size_t length) {
         if (k == 0 && (v.has_events || r->digest[0] == '\0'))
                 k = publish_descriptors(r);
         if (k == 0)
+                k = route_counts_take(&r->state.counts, packet, length, &v, &r->publishing->lost);
+        if (k == 0)
                 k = publish_parts(r, packet, length, &v);
         if (k == 0 && v.has_removed) {
                 descriptor_set_remove(&r->descriptors, packet, length);
@@ -128,6 +134,18 @@ static int take_packet(Route *r, const uint8_t *packet, size_t length) {
 }
 
 /* ---- the connection with perfd ------------------------------------------------------------------------------------ */
+
+static void set_connected(Route *r, bool is_connected, const char *text) {
+        RouteState *s = &r->state;
+        bool is_new = s->is_connected != is_connected || strcmp(s->text, text) != 0;
+
+        if (s->is_connected != is_connected)
+                s->since = clock_now(CLOCK_REALTIME);
+        s->is_connected = is_connected;
+        (void)snprintf(s->text, sizeof(s->text), "%s", text);
+        if (is_new)
+                publishing_tell_route(r->publishing);
+}
 
 static void disconnect(Route *r) {
         sd_event_source_disable_unref(r->source);
@@ -149,6 +167,7 @@ static void fail(Route *r, const char *what, const char *detail) {
                                "route %s: %s", r->config->name, text);
         memcpy(r->said, text, sizeof(text));
         disconnect(r);
+        set_connected(r, false, text);
         if (r->publishing->is_stopping)
                 return;
         (void)sd_event_source_set_time_relative(r->timer, TRY_AGAIN_USEC);
@@ -164,6 +183,8 @@ static int take_response(Route *r, const uint8_t *message, size_t length) {
                 (void)snprintf(text, sizeof(text), "%s", is_response ? m->response->message : "what answers is not perfd");
         else if (m->response->id == SUBSCRIBE_ID)
                 r->is_streaming = true;
+        else if (m->response->body_case == PERFD__V1__RESPONSE__BODY_HELLO)
+                (void)snprintf(r->publishing->perfd_version, sizeof(r->publishing->perfd_version), "%s", m->response->hello->version);
         is_response = is_response && m->response->status == PERFD__V1__STATUS__STATUS_OK;
         if (m)
                 perfd__v1__server_message__free_unpacked(m, NULL);
@@ -174,6 +195,8 @@ static int take_response(Route *r, const uint8_t *message, size_t length) {
         if (r->is_streaming && r->epoch_said != r->epoch) {
                 r->epoch_said = r->epoch;
                 r->said[0] = '\0';
+                route_counts_begin(&r->state.counts, r->epoch);
+                set_connected(r, true, "");
                 log_print_with(LOG_INFO, MESSAGE_PUBLISHING, LOG_FIELDS({ "ROUTE", r->config->name }), "route %s has begun", r->config->name);
         }
         return 0;
@@ -206,9 +229,10 @@ static int take_messages(Route *r) {
 static void take_end(Route *r, int error) {
         bool had_end = r->has_end;
 
-        if (had_end && r->publishing->is_stopping)
+        if (had_end && r->publishing->is_stopping) {
                 disconnect(r);
-        else
+                set_connected(r, false, "the relay stops");
+        } else
                 fail(r, had_end ? "perfd has ended its stream" : "perfd has closed the connection", error != 0 ? strerror(error) : "it is begun again");
 }
 
@@ -278,7 +302,8 @@ Route *route_new(Publishing *p, const PublishRoute *config) {
         if (!r)
                 return NULL;
         r->publishing = p;
-        r->config = config;
+        r->config = r->state.config = config;
+        r->state.since = clock_now(CLOCK_REALTIME);
         r->fd = -1;
         if (sd_event_add_time_relative(p->event, &r->timer, CLOCK_MONOTONIC, 0, 0, on_time, r) < 0) {
                 free(r);
@@ -299,10 +324,15 @@ void route_stop(Route *r) {
         if (r->is_streaming && !r->has_end && stop_send(r->fd) == 0)
                 return;
         disconnect(r);
+        set_connected(r, false, "the relay stops");
 }
 
 bool route_is_done(const Route *r) {
         return r->fd < 0;
+}
+
+RouteState *route_state(Route *r) {
+        return &r->state;
 }
 
 void route_free(Route *r) {
