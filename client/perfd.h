@@ -26,6 +26,7 @@
 #include "perfd/ledger.h"
 #include "perfd/record.h"
 #include "perfd/recording.h"
+#include "perfd/relay-status.h"
 #include "perfd/result.h"
 #include "perfd/sample.h"
 #include "perfd/status.h"

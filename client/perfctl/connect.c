@@ -75,8 +75,7 @@ static char *uri_of(const char *host, const char *socket) {
         return must_have(uri);
 }
 
-/* Where the certificates are: --tls, $PERFD_TLS, or the user's own; malloc. */
-static char *tls_directory(const Perfctl *p) {
+char *perfctl_tls_directory(const Perfctl *p) {
         const char *directory = p->tls ? p->tls : getenv("PERFD_TLS"), *home = getenv("HOME");
         char *own;
 
@@ -87,7 +86,7 @@ static char *tls_directory(const Perfctl *p) {
 
 /* tls:// has a limit of time for its name, its handshake and the greeting. */
 static int connect_tls(Perfctl *p, const char *uri) {
-        char *directory = tls_directory(p);
+        char *directory = perfctl_tls_directory(p);
         int r = perfd_client_set_tls(p->client, directory);
 
         free(directory);

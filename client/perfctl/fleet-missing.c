@@ -1,13 +1,20 @@
-/* In the place of fleet-nats.c where libnats is not installed. */
+/* In the place of the files that know libnats, where it is not installed. */
 #include "client/perfctl/fleet-source.h"
 
 bool fleet_is_built(void) {
         return false;
 }
 
-int fleet_source_open(const Perfctl *p, const char *url, const char *stream, const char *route, bool is_from_oldest, FleetSource **ret) {
+int fleet_connect(const Perfctl *p, FleetConnection **ret) {
         return perfctl_fail(p, PERFCTL_FAILED, "this perfctl was built without NATS: build it again with the Debian package libnats-dev "
                             "installed");
+}
+
+void fleet_disconnect(FleetConnection *c) {
+}
+
+int fleet_source_open(FleetConnection *c, const FleetRead *read, FleetSource **ret) {
+        return FLEET_E_NONE;
 }
 
 int fleet_source_next(FleetSource *s, int timeout, FleetMessage *ret) {
@@ -16,6 +23,28 @@ int fleet_source_next(FleetSource *s, int timeout, FleetMessage *ret) {
 
 bool fleet_source_is_through(const FleetSource *s) {
         return true;
+}
+
+void fleet_source_ask(FleetSource *s) {
+}
+
+bool fleet_source_is_resumed(const FleetSource *s) {
+        return false;
+}
+
+uint64_t fleet_source_dropped(const FleetSource *s) {
+        return 0;
+}
+
+size_t fleet_source_held(const FleetSource *s) {
+        return 0;
+}
+
+size_t fleet_source_fetched(const FleetSource *s) {
+        return 0;
+}
+
+void fleet_source_acknowledge(FleetSource *s) {
 }
 
 bool fleet_source_find_descriptors(FleetSource *s, const char *digest, uint8_t **ret_bytes, size_t *ret_length) {

@@ -1,25 +1,38 @@
 /*
- * NATS JetStream, by an ordered consumer of libnats: it begins again by itself where messages got lost on the way. What is in messages is
- * a foreign program's word: nothing of it is longer than its place, and what is not as it should be is no message of a relay.
+ * NATS JetStream, by an ordered consumer of libnats, which begins again by itself where messages got lost on the way; or by a durable one,
+ * whose place in the stream the server keeps. The server gives what was not acknowledged again, but new messages before it: what a reader
+ * that was killed had been given is therefore read first, by an ordered consumer, and counts as acknowledged with what follows it.
  */
-#include <ctype.h>
-#include <errno.h>
-#include <nats/nats.h>
+#include <openssl/evp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/perfctl/fleet-source.h"
+#include "client/perfctl/fleet-nats.h"
+#include "client/perfctl/signals.h"
 
-#define PARTS_MAX 64 /* of descriptors: 32 MiB */
+#define DESCRIPTORS_MAX ((size_t)32 << 20) /* bytes */
+#define FETCH_MESSAGES 32
+#define ASK_MS 500
+#define HELD_MAX 4096                      /* messages that are not acknowledged, until the server waits */
 
 struct FleetSource {
-        const Perfctl *p;
-        natsConnection *connection;
-        jsCtx *js;
-        natsSubscription *subscription;
-        natsMsg *message; /* the last one that was given */
-        char *descriptors; /* name of their stream */
+        FleetConnection *connection;
+        FleetRead read;
+        char subject[160], stream[96];
+        natsSubscription *ordered, *durable; /* the first one is read first */
+        uint64_t ordered_end; /* with a durable one: what comes behind this sequence number is its own */
+        natsMsg *message;     /* the last one that was given */
+        natsMsgList fetched;  /* of the durable consumer */
+        int n_given;          /* of these */
+        natsMsg *unacknowledged; /* the last one in the order of the stream; those before it are too */
+        uint64_t unacknowledged_sequence;
+        size_t n_held;
+        bool is_resumed, is_through;
+        uint64_t n_dropped;
+        char consumer[64];    /* that has given the last one: an ordered one changes */
+        uint64_t consumer_sequence; /* and which of its messages it was */
         uint64_t last, sequence; /* of JetStream: of what was stored when it was opened, and of the last one that was given */
 };
 
@@ -27,137 +40,328 @@ bool fleet_is_built(void) {
         return true;
 }
 
-static int fail(const FleetSource *s, const char *what, natsStatus status) {
-        const char *detail = nats_GetLastError(NULL);
+/* ---- opening ------------------------------------------------------------------------------------------------------ */
 
-        return perfctl_fail(s->p, PERFCTL_UNREACHABLE, "%s: %s%s%s", what, natsStatus_GetText(status), detail && *detail ? ", " : "",
-                            detail ? detail : "");
-}
-
-static int subscribe(FleetSource *s, const char *stream, const char *route, bool is_from_oldest) {
-        jsStreamInfo *info = NULL;
+static int subscribe_ordered(FleetSource *s, jsDeliverPolicy policy, uint64_t begin) {
+        const FleetRead *read = &s->read;
         jsSubOptions options;
-        char subject[128];
-        natsStatus status = js_GetStreamInfo(&info, s->js, stream, NULL, NULL);
+        natsStatus status = jsSubOptions_Init(&options);
 
-        if (status == NATS_NOT_FOUND)
-                return perfctl_fail(s->p, PERFCTL_FAILED, "this server has no stream '%s': has a relay published to it? --stream names "
-                                    "another one", stream);
-        if (status != NATS_OK)
-                return fail(s, "JetStream", status);
-        s->last = info->State.LastSeq;
-        s->sequence = !is_from_oldest || info->State.Msgs == 0 ? s->last : 0;
-        jsStreamInfo_Destroy(info);
-        (void)snprintf(subject, sizeof(subject), "perfd.*.%s", route ? route : "*");
-        status = jsSubOptions_Init(&options);
         options.Ordered = true;
-        options.Stream = stream;
-        options.Config.DeliverPolicy = is_from_oldest ? js_DeliverAll : js_DeliverNew;
+        options.Stream = s->stream;
+        options.Config.DeliverPolicy = policy;
+        if (policy == js_DeliverByStartTime)
+                options.Config.OptStartTime = (int64_t)read->since;
+        if (policy == js_DeliverByStartSequence)
+                options.Config.OptStartSeq = begin;
         if (status == NATS_OK)
-                status = js_SubscribeSync(&s->subscription, s->js, subject, NULL, &options, NULL);
-        return status == NATS_OK ? 0 : fail(s, subject, status);
+                status = js_SubscribeSync(&s->ordered, s->connection->js, s->subject, NULL, &options, NULL);
+        return status == NATS_OK ? 0 : fleet_fail(s->connection, s->subject, status);
 }
 
-int fleet_source_open(const Perfctl *p, const char *url, const char *stream, const char *route, bool is_from_oldest, FleetSource **ret) {
-        FleetSource *s = must_have(calloc(1, sizeof(*s)));
-        natsStatus status;
+static jsDeliverPolicy policy_of(const FleetRead *read) {
+        return read->begin == FLEET_FROM_OLDEST ? js_DeliverAll : read->begin == FLEET_FROM_NOW ? js_DeliverNew : js_DeliverByStartTime;
+}
+
+/* js_PullSubscribe() would remove what it makes at the end. */
+static natsStatus durable_make(FleetSource *s, jsConsumerInfo **ret) {
+        jsConsumerConfig config;
+        natsStatus status = jsConsumerConfig_Init(&config);
+
+        if (status != NATS_OK)
+                return status;
+        config.Durable = s->read.durable;
+        config.AckPolicy = js_AckAll;
+        config.DeliverPolicy = policy_of(&s->read);
+        if (config.DeliverPolicy == js_DeliverByStartTime)
+                config.OptStartTime = (int64_t)s->read.since;
+        config.FilterSubject = s->subject;
+        config.MaxAckPending = HELD_MAX;
+        return js_AddConsumer(ret, s->connection->js, s->stream, &config, NULL, NULL);
+}
+
+/* One that was made for other messages, or by another program, has another place in the stream than this reader means. */
+static int durable_check(const FleetSource *s, const jsConsumerConfig *c) {
+        const Perfctl *p = s->connection->p;
+
+        if (c->DeliverSubject || c->AckPolicy != js_AckAll)
+                return perfctl_fail(p, PERFCTL_FAILED, "--durable %s: the consumer of this name was not made by perfctl", s->read.durable);
+        if (!c->FilterSubject || strcmp(c->FilterSubject, s->subject) != 0)
+                return perfctl_fail(p, PERFCTL_FAILED, "--durable %s reads %s, and this is %s: choose another name for it", s->read.durable,
+                                    c->FilterSubject ? c->FilterSubject : "all subjects", s->subject);
+        return 0;
+}
+
+/* `first`: the oldest message that there is. */
+static int durable_open(FleetSource *s, uint64_t first) {
+        jsCtx *js = s->connection->js;
+        jsConsumerInfo *info = NULL;
+        uint64_t floor, delivered;
+        jsSubOptions options;
+        natsStatus status = js_GetConsumerInfo(&info, js, s->stream, s->read.durable, NULL, NULL);
         int r;
 
-        s->p = p;
-        if (asprintf(&s->descriptors, "%s-descriptors", stream) < 0)
-                s->descriptors = NULL;
-        must_have(s->descriptors);
-        status = natsConnection_ConnectTo(&s->connection, url);
+        s->is_resumed = status == NATS_OK;
+        if (status == NATS_NOT_FOUND)
+                status = durable_make(s, &info);
+        if (status != NATS_OK)
+                return fleet_fail(s->connection, s->read.durable, status);
+        r = durable_check(s, info->Config);
+        floor = info->AckFloor.Stream;
+        delivered = info->Delivered.Stream;
+        jsConsumerInfo_Destroy(info);
+        if (r != 0)
+                return r;
+        if (s->is_resumed && floor > 0 && first > floor + 1)
+                s->n_dropped = first - floor - 1;
+        status = jsSubOptions_Init(&options);
+        options.Stream = s->stream;
+        options.Consumer = s->read.durable;
+        options.ManualAck = true;
         if (status == NATS_OK)
-                status = natsConnection_JetStream(&s->js, s->connection, NULL);
-        r = status == NATS_OK ? subscribe(s, stream, route, is_from_oldest) : fail(s, url, status);
-        if (r == 0)
-                *ret = s;
+                status = js_PullSubscribe(&s->durable, js, s->subject, s->read.durable, NULL, &options, NULL);
+        if (status != NATS_OK)
+                return fleet_fail(s->connection, s->read.durable, status);
+        if (!s->is_resumed || delivered <= floor)
+                return 0;
+        s->ordered_end = delivered;
+        return subscribe_ordered(s, js_DeliverByStartSequence, floor + 1);
+}
+
+static int open_stream(FleetSource *s) {
+        const FleetRead *read = &s->read;
+        jsStreamInfo *info = NULL;
+        uint64_t first;
+        natsStatus status = js_GetStreamInfo(&info, s->connection->js, s->stream, NULL, NULL);
+
+        if (status == NATS_NOT_FOUND)
+                return read->is_status ? FLEET_E_NONE
+                                       : perfctl_fail(s->connection->p, PERFCTL_FAILED, "this server has no stream '%s': has a relay "
+                                                      "published to it? --stream names another one", s->stream);
+        if (status != NATS_OK)
+                return fleet_fail(s->connection, "JetStream", status);
+        first = info->State.FirstSeq;
+        s->last = info->State.LastSeq;
+        s->is_through = read->begin == FLEET_FROM_NOW || info->State.Msgs == 0;
+        jsStreamInfo_Destroy(info);
+        return read->durable ? durable_open(s, first) : subscribe_ordered(s, policy_of(read), 0);
+}
+
+int fleet_source_open(FleetConnection *c, const FleetRead *read, FleetSource **ret) {
+        FleetSource *s = must_have(calloc(1, sizeof(*s)));
+        const char *host = read->host ? read->host : "*";
+        int r;
+
+        s->connection = c;
+        s->read = *read;
+        if (read->is_status)
+                (void)snprintf(s->subject, sizeof(s->subject), "perfd.%s.status.*.*", host);
         else
+                (void)snprintf(s->subject, sizeof(s->subject), "perfd.%s.%s", host, read->route ? read->route : "*");
+        (void)snprintf(s->stream, sizeof(s->stream), "%s%s", read->stream, read->is_status ? "-status" : "");
+        r = open_stream(s);
+        if (r == 0) {
+                fleet_source_ask(s);
+                *ret = s;
+        } else {
                 fleet_source_close(s);
+        }
         return r;
 }
 
-/* Letters, digits, '-' and '_': what relays call things. */
-static bool take_word(const char *from, size_t n, char to[FLEET_WORD_SIZE]) {
-        for (size_t i = 0; i < n; i++)
-                if (!isalnum((unsigned char)from[i]) && from[i] != '-' && from[i] != '_')
-                        return false;
-        if (n == 0 || n >= FLEET_WORD_SIZE)
-                return false;
-        memcpy(to, from, n);
-        to[n] = '\0';
-        return true;
+/* ---- reading ------------------------------------------------------------------------------------------------------ */
+
+/* natsSubscription_Destroy() alone can crash while messages come (libnats 3.4). */
+static void unsubscribe(natsSubscription **subscription) {
+        if (*subscription)
+                (void)natsSubscription_Unsubscribe(*subscription);
+        natsSubscription_Destroy(*subscription);
+        *subscription = NULL;
 }
 
-static bool header_word(natsMsg *m, const char *name, char to[FLEET_WORD_SIZE]) {
-        const char *value;
+/* Until signals are looked at, for as long as nothing answers at once. */
+static int wait_for_server(int timeout) {
+        struct pollfd end = { .fd = signals_fd(), .events = POLLIN };
 
-        return natsMsgHeader_Get(m, name, &value) == NATS_OK && take_word(value, strlen(value), to);
+        (void)poll(&end, 1, timeout);
+        return FLEET_E_NONE;
 }
 
-/* `end`: of the number, '\0' or what follows it. */
-static bool header_number(natsMsg *m, const char *name, char end, uint64_t *ret, const char **ret_end) {
-        const char *value;
-        char *behind;
+/* The server may be away: libnats connects again, and says in the end if it could not. */
+static int fetch(FleetSource *s, int timeout) {
+        natsStatus status;
 
-        if (natsMsgHeader_Get(m, name, &value) != NATS_OK || !isdigit((unsigned char)*value))
-                return false;
-        errno = 0;
-        *ret = strtoull(value, &behind, 10);
-        if (errno != 0 || *behind != end)
-                return false;
-        if (ret_end)
-                *ret_end = behind + 1;
-        return true;
+        if (s->n_given < s->fetched.Count)
+                return 0;
+        natsMsgList_Destroy(&s->fetched);
+        s->fetched = (natsMsgList){ .Count = 0 };
+        s->n_given = 0;
+        status = natsSubscription_Fetch(&s->fetched, s->durable, FETCH_MESSAGES, timeout, NULL);
+        if (status == NATS_OK && s->fetched.Count > 0)
+                return 0;
+        if (status == NATS_OK || status == NATS_TIMEOUT)
+                return FLEET_E_NONE;
+        if (status == NATS_NO_RESPONDERS || status == NATS_CONNECTION_DISCONNECTED || status == NATS_NO_SERVER)
+                return wait_for_server(timeout);
+        return fleet_fail(s->connection, "the next messages", status);
 }
 
-static bool header_parts(natsMsg *m, FleetMessage *ret) {
-        const char *rest;
-        char *end;
+static int next_of_durable(FleetSource *s, int timeout) {
+        int r = fetch(s, timeout);
 
-        if (!header_number(m, "Perfd-Part", '/', &ret->part, &rest) || !isdigit((unsigned char)*rest))
-                return false;
-        ret->n_parts = strtoull(rest, &end, 10);
-        return *end == '\0' && ret->part >= 1 && ret->part <= ret->n_parts && ret->n_parts <= PARTS_MAX;
+        if (r == 0) {
+                s->message = s->fetched.Msgs[s->n_given];
+                s->fetched.Msgs[s->n_given++] = NULL;
+        }
+        return r;
 }
 
-static bool read_message(natsMsg *m, FleetMessage *ret) {
-        const char *host = strchr(natsMsg_GetSubject(m), '.'), *route = host ? strchr(host + 1, '.') : NULL, *offset;
+static int next_of_ordered(FleetSource *s, int timeout) {
+        natsStatus status = natsSubscription_NextMsg(&s->message, s->ordered, timeout);
 
-        if (!route || !take_word(host + 1, (size_t)(route - host - 1), ret->host) || !take_word(route + 1, strlen(route + 1), ret->route) ||
-            !header_word(m, "Perfd-Machine", ret->machine) || !header_word(m, "Perfd-Boot", ret->boot) ||
-            !header_word(m, "Perfd-Descriptors", ret->descriptors) || !header_number(m, "Perfd-Epoch", '\0', &ret->epoch, NULL) ||
-            !header_number(m, "Perfd-Sequence", '\0', &ret->sequence, NULL) || !header_parts(m, ret) ||
-            natsMsgHeader_Get(m, "Perfd-Wall-Offset", &offset) != NATS_OK)
-                return false;
-        ret->wall_offset = strtoll(offset, NULL, 10);
-        ret->bytes = (const uint8_t *)natsMsg_GetData(m);
-        ret->length = (size_t)natsMsg_GetDataLength(m);
-        return true;
+        if (status == NATS_TIMEOUT)
+                return FLEET_E_NONE;
+        return status == NATS_OK ? 0 : fleet_fail(s->connection, "the next message", status);
+}
+
+/* The one that was given last is kept until it is acknowledged, if it can be. */
+static void put_away(FleetSource *s) {
+        if (s->message && s->durable && !s->ordered && s->sequence >= s->unacknowledged_sequence) {
+                natsMsg_Destroy(s->unacknowledged);
+                s->unacknowledged = s->message;
+                s->unacknowledged_sequence = s->sequence;
+        } else {
+                natsMsg_Destroy(s->message);
+        }
+        s->message = NULL;
+}
+
+/* `pending`: what the server has for this consumer behind the message. */
+static int read_about(FleetSource *s, FleetMessage *ret, uint64_t *pending) {
+        jsMsgMetaData *about = NULL;
+        natsStatus status = natsMsg_GetMetaData(&about, s->message);
+
+        if (status != NATS_OK)
+                return fleet_fail(s->connection, "the next message", status);
+        s->sequence = about->Sequence.Stream;
+        *pending = about->NumPending;
+        s->consumer_sequence = about->Sequence.Consumer;
+        (void)snprintf(s->consumer, sizeof(s->consumer), "%s", about->Consumer);
+        ret->stored = (uint64_t)about->Timestamp;
+        jsMsgMetaData_Destroy(about);
+        return 0;
 }
 
 int fleet_source_next(FleetSource *s, int timeout, FleetMessage *ret) {
-        jsMsgMetaData *about = NULL;
-        natsStatus status;
+        uint64_t pending = 0;
+        int r;
 
-        natsMsg_Destroy(s->message);
-        s->message = NULL;
-        status = natsSubscription_NextMsg(&s->message, s->subscription, timeout);
-        if (status == NATS_TIMEOUT)
+        put_away(s);
+        r = s->ordered ? next_of_ordered(s, timeout) : next_of_durable(s, timeout);
+        if (r == 0)
+                r = read_about(s, ret, &pending);
+        if (r != 0)
+                return r;
+        if (s->ordered && s->durable && s->sequence > s->ordered_end) { /* it comes again, by the durable consumer */
+                natsMsg_Destroy(s->message);
+                s->message = NULL;
+                unsubscribe(&s->ordered);
                 return FLEET_E_NONE;
-        if (status == NATS_OK)
-                status = natsMsg_GetMetaData(&about, s->message);
-        if (status != NATS_OK)
-                return fail(s, "the next message", status);
-        s->sequence = about->Sequence.Stream;
-        ret->stored = (uint64_t)about->Timestamp;
-        jsMsgMetaData_Destroy(about);
-        return read_message(s->message, ret) ? 0 : FLEET_E_ALIEN;
+        }
+        s->n_held++;
+        s->is_through = s->is_through || s->sequence >= s->last || pending == 0;
+        return (s->read.is_status ? fleet_message_read_status : fleet_message_read)(s->message, ret) ? 0 : FLEET_E_ALIEN;
 }
 
 bool fleet_source_is_through(const FleetSource *s) {
-        return s->sequence >= s->last;
+        return s->is_through;
+}
+
+/* Whether all that it has sent has come, which can be on its way behind the answer. */
+static bool has_come(const FleetSource *s, const jsConsumerInfo *info) {
+        return info->Delivered.Consumer == 0 ||
+               (strcmp(info->Name, s->consumer) == 0 && s->consumer_sequence >= info->Delivered.Consumer);
+}
+
+/* What was to come can have expired meanwhile, or can be none of the subject. */
+void fleet_source_ask(FleetSource *s) {
+        jsConsumerInfo *info = NULL;
+        jsOptions options;
+
+        if (!s->ordered || (s->is_through && !s->durable) || jsOptions_Init(&options) != NATS_OK)
+                return;
+        options.Wait = ASK_MS;
+        if (natsSubscription_GetConsumerInfo(&info, s->ordered, &options, NULL) != NATS_OK)
+                return;
+        if (info->NumPending == 0 && has_come(s, info)) {
+                s->is_through = true;
+                if (s->durable)
+                        unsubscribe(&s->ordered);
+        }
+        jsConsumerInfo_Destroy(info);
+}
+
+/* ---- a durable consumer ------------------------------------------------------------------------------------------- */
+
+bool fleet_source_is_resumed(const FleetSource *s) {
+        return s->is_resumed;
+}
+
+uint64_t fleet_source_dropped(const FleetSource *s) {
+        return s->n_dropped;
+}
+
+size_t fleet_source_held(const FleetSource *s) {
+        return s->durable ? s->n_held : 0;
+}
+
+size_t fleet_source_fetched(const FleetSource *s) {
+        return (size_t)(s->fetched.Count - s->n_given);
+}
+
+/* One that does not arrive has no effect but that the server gives the messages again. */
+void fleet_source_acknowledge(FleetSource *s) {
+        put_away(s);
+        if (s->unacknowledged)
+                (void)natsMsg_Ack(s->unacknowledged, NULL);
+        natsMsg_Destroy(s->unacknowledged);
+        s->unacknowledged = NULL;
+        s->n_held = 0;
+}
+
+/* ---- descriptors -------------------------------------------------------------------------------------------------- */
+
+/* Anybody who may write to the server could have written something else there. */
+static bool has_digest(const uint8_t *bytes, size_t length, const char *digest) {
+        uint8_t sum[EVP_MAX_MD_SIZE];
+        char text[33];
+
+        if (EVP_Digest(bytes, length, sum, NULL, EVP_sha256(), NULL) != 1)
+                return false;
+        for (int i = 0; i < 16; i++)
+                (void)snprintf(text + 2 * i, 3, "%02x", sum[i]);
+        return strcmp(text, digest) == 0;
+}
+
+static bool add_part(FleetSource *s, const char *digest, uint64_t i, FleetMessage *part, uint8_t **bytes, size_t *n) {
+        char stream[96], subject[128];
+        natsMsg *m = NULL;
+        size_t length;
+        bool is_right;
+
+        (void)snprintf(stream, sizeof(stream), "%s-descriptors", s->read.stream);
+        (void)snprintf(subject, sizeof(subject), "perfd-descriptors.%s.%llu", digest, (unsigned long long)i);
+        is_right = js_GetLastMsg(&m, s->connection->js, stream, subject, NULL, NULL) == NATS_OK && fleet_message_read_parts(m, part) &&
+                   part->part == i;
+        length = is_right ? (size_t)natsMsg_GetDataLength(m) : 0;
+        is_right = is_right && *n + length <= DESCRIPTORS_MAX;
+        if (is_right) {
+                *bytes = must_have(realloc(*bytes, *n + length + 1));
+                memcpy(*bytes + *n, natsMsg_GetData(m), length);
+                *n += length;
+        }
+        natsMsg_Destroy(m);
+        return is_right;
 }
 
 bool fleet_source_find_descriptors(FleetSource *s, const char *digest, uint8_t **ret_bytes, size_t *ret_length) {
@@ -165,22 +369,14 @@ bool fleet_source_find_descriptors(FleetSource *s, const char *digest, uint8_t *
         size_t n = 0;
         FleetMessage part = { .n_parts = 1 };
 
-        for (uint64_t i = 1; i <= part.n_parts; i++) {
-                natsMsg *m = NULL;
-                char subject[128];
-                bool is_found;
-
-                (void)snprintf(subject, sizeof(subject), "perfd-descriptors.%s.%llu", digest, (unsigned long long)i);
-                is_found = js_GetLastMsg(&m, s->js, s->descriptors, subject, NULL, NULL) == NATS_OK && header_parts(m, &part) && part.part == i;
-                if (!is_found) {
-                        natsMsg_Destroy(m);
+        for (uint64_t i = 1; i <= part.n_parts; i++)
+                if (!add_part(s, digest, i, &part, &bytes, &n)) {
                         free(bytes);
                         return false;
                 }
-                bytes = must_have(realloc(bytes, n + (size_t)natsMsg_GetDataLength(m) + 1));
-                memcpy(bytes + n, natsMsg_GetData(m), (size_t)natsMsg_GetDataLength(m));
-                n += (size_t)natsMsg_GetDataLength(m);
-                natsMsg_Destroy(m);
+        if (!has_digest(bytes, n, digest)) {
+                free(bytes);
+                return false;
         }
         *ret_bytes = bytes;
         *ret_length = n;
@@ -191,12 +387,11 @@ void fleet_source_close(FleetSource *s) {
         if (!s)
                 return;
         natsMsg_Destroy(s->message);
-        if (s->subscription) /* natsSubscription_Destroy() alone can crash while messages come (libnats 3.4) */
-                (void)natsSubscription_Unsubscribe(s->subscription);
-        natsSubscription_Destroy(s->subscription);
-        jsCtx_Destroy(s->js);
-        natsConnection_Destroy(s->connection);
-        nats_Close();
-        free(s->descriptors);
+        natsMsg_Destroy(s->unacknowledged);
+        natsMsgList_Destroy(&s->fetched);
+        unsubscribe(&s->ordered);
+        unsubscribe(&s->durable);
+        if (s->durable || s->read.durable) /* acknowledgements that are on their way */
+                (void)natsConnection_FlushTimeout(s->connection->connection, 1000);
         free(s);
 }

@@ -95,6 +95,8 @@ void perfctl_choose_host(Perfctl *p);
 int perfctl_connect(Perfctl *p);
 /* The same without a message, and of this machine only: another one might ask for a password. */
 int perfctl_connect_quietly(Perfctl *p);
+/* Where certificates are: --tls, $PERFD_TLS, or the user's own directory; malloc. */
+char *perfctl_tls_directory(const Perfctl *p);
 /* The host is one that is reached by tls://. */
 bool perfctl_is_tls(const Perfctl *p);
 

@@ -1,164 +1,219 @@
 /* What the relays of many hosts have published to NATS: who does, what was lost on the way, and the items. */
 #include <fnmatch.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "client/perfctl/fleet-ledger.h"
-#include "client/perfctl/item-print.h"
+#include "client/perfctl/fleet-watch.h"
 #include "client/perfctl/perfctl.h"
-#include "client/perfctl/signals.h"
-#include "client/perfctl/text.h"
+#include "client/perfctl/quantity.h"
 
-#define WAIT_MS 200 /* for a message, until signals are looked at */
+#define TURN_MS 500
+#define TURNS 20 /* in which nothing comes, until the server is given up */
 
-typedef struct Fleet {
-        FleetStreams streams; /* the first member: an item knows only this */
-        Perfctl *p;
-        ItemText text;
-        Output item; /* the JSON of one, which has to begin with its host */
-} Fleet;
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 
 static const char *host_glob(const Perfctl *p) {
         return p->hosts.n > 0 ? p->hosts.items[0] : NULL;
 }
 
-/* ---- watch -------------------------------------------------------------------------------------------------------- */
+/* What has no wildcard becomes a part of the subject, so that the server sends nothing else. */
+static const char *name_of(const char *glob) {
+        return glob && *glob && strspn(glob, NAME_CHARACTERS) == strlen(glob) ? glob : NULL;
+}
 
-/* An item longer than its block has been written to the fd meanwhile. */
-static void put_json_of_item(Fleet *f, const FleetStream *s) {
-        Output *to = &f->p->out;
+static const char *stream_of(const Perfctl *p) {
+        const char *stream = perfctl_get(p, "stream");
 
-        output_put_string(to, "{\"host\":");
-        json_quote(to, s->about.host, strlen(s->about.host));
-        output_put_char(to, ',');
-        if (f->item.n_flushed > 0) {
-                char bytes[4096];
-                ssize_t n;
-                off_t at = 1;
+        return stream ? stream : "perfd";
+}
 
-                output_flush(&f->item);
-                for (; (n = pread(f->item.fd, bytes, sizeof(bytes), at)) > 0; at += n)
-                        output_put(to, bytes, (size_t)n);
-                (void)!ftruncate(f->item.fd, 0);
-                (void)lseek(f->item.fd, 0, SEEK_SET);
-        } else {
-                output_put(to, f->item.bytes + 1, f->item.n - 1);
+/* ---- where to begin ----------------------------------------------------------------------------------------------- */
+
+static bool parse_wall(const char *text, time_t now, uint64_t *ret) {
+        static const char *const forms[] = { "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%d",
+                                             "%H:%M:%S", "%H:%M" };
+
+        for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+                struct tm tm = { .tm_isdst = -1 };
+                const char *end;
+                time_t seconds;
+
+                if (forms[i][1] == 'H') { /* today */
+                        (void)localtime_r(&now, &tm);
+                        tm.tm_sec = 0;
+                        tm.tm_isdst = -1;
+                }
+                end = strptime(text, forms[i], &tm);
+                if (!end || *end)
+                        continue;
+                seconds = mktime(&tm);
+                if (seconds < 0)
+                        return false;
+                *ret = (uint64_t)seconds * 1000000000;
+                return true;
         }
-        f->item.n = f->item.n_flushed = 0;
+        return false;
 }
 
-static void begin_line(Fleet *f, const FleetStream *s) {
-        f->text.time.wall_offset = s->wall_offset;
-        if (f->p->json)
-                return;
-        text_put_string(&f->p->out, s->about.host);
-        output_put_char(&f->p->out, '\t');
-}
+static int parse_begin(const Perfctl *p, FleetRead *read) {
+        const char *since = perfctl_get(p, "since");
+        uint64_t duration, now = (uint64_t)time(NULL) * 1000000000;
 
-static void watch_item(FleetStream *s, const perfd_item *item) {
-        Fleet *f = (Fleet *)s->streams;
-
-        begin_line(f, s);
-        if (!f->p->json) {
-                item_print_text(&f->text, item);
-                return;
+        read->begin = perfctl_get(p, "all") ? FLEET_FROM_OLDEST : FLEET_FROM_NOW;
+        if (!since)
+                return 0;
+        if (read->begin == FLEET_FROM_OLDEST)
+                return perfctl_fail(p, PERFCTL_USAGE, "--all and --since exclude each other");
+        read->begin = FLEET_FROM_TIME;
+        if (quantity_parse_time(since, &duration)) {
+                read->since = now > duration ? now - duration : 0;
+                return 0;
         }
-        item_print_json(&f->item, NULL, item, perfd_item_time(item) + (uint64_t)s->wall_offset, false);
-        put_json_of_item(f, s);
+        return parse_wall(since, time(NULL), &read->since)
+                       ? 0
+                       : perfctl_fail(p, PERFCTL_USAGE, "--since '%s': expected a duration such as 10m, or a time such as 14:30 or "
+                                      "'2026-11-27 14:30:00'%s", since, quantity_lack_of_time(since));
 }
 
-static void watch_gap(FleetStream *s, const perfd_gap *gap) {
-        Fleet *f = (Fleet *)s->streams;
+/* ---- ledger ------------------------------------------------------------------------------------------------------- */
 
-        begin_line(f, s);
-        if (!f->p->json) {
-                gap_print_text(&f->text, gap);
-                return;
-        }
-        gap_print_json(&f->item, gap);
-        put_json_of_item(f, s);
-}
-
-static int watch_begin(Fleet *f) {
-        f->streams.calls = (FleetCalls){ .item = watch_item, .gap = watch_gap };
-        f->text = (ItemText){ .out = &f->p->out, .time = { .form = TIME_WALL }, .has_heading = true };
-        output_init(&f->item, memfd_create("item", MFD_CLOEXEC));
-        if (f->item.fd < 0)
-                return perfctl_fail(f->p, PERFCTL_FAILED, "memfd_create(2) fails");
-        return signals_catch(f->p, false);
-}
-
-/* ---- all -------------------------------------------------------------------------------------------------------- */
-
-/* Until the end that was there at the beginning; `is_endless`: until a signal, or nobody reads what is printed. */
-static int read_all(Fleet *f, bool is_endless) {
-        const char *glob = host_glob(f->p);
+/* Until the end that was there at the beginning. */
+static int read_all(FleetStreams *l, const char *glob) {
+        unsigned n_idle = 0;
         FleetMessage m;
         int r = 0;
 
-        while (r == 0 && (is_endless ? !f->p->out.error && !signals_take().end : !fleet_source_is_through(f->streams.source))) {
-                int k = fleet_source_next(f->streams.source, is_endless ? WAIT_MS : 10000, &m);
+        while (r == 0 && !fleet_source_is_through(l->source)) {
+                int k = fleet_source_next(l->source, TURN_MS, &m);
 
-                if (k == FLEET_E_NONE && is_endless)
-                        output_flush(&f->p->out);
+                n_idle = k == FLEET_E_NONE ? n_idle + 1 : 0;
+                if (k == FLEET_E_NONE && n_idle == TURNS)
+                        r = perfctl_fail(l->p, PERFCTL_UNREACHABLE, "JetStream gives no message within 10 s");
                 else if (k == FLEET_E_NONE)
-                        r = perfctl_fail(f->p, PERFCTL_UNREACHABLE, "JetStream gives no message within 10 s");
+                        fleet_source_ask(l->source);
                 else if (k == FLEET_E_ALIEN)
-                        f->streams.n_alien++;
+                        l->n_alien++;
                 else if (k != 0)
                         r = k;
                 else if (!glob || fnmatch(glob, m.host, 0) == 0)
-                        r = fleet_streams_take(&f->streams, &m);
+                        fleet_streams_take(l, &m);
         }
-        if (f->streams.n_alien > 0)
-                (void)perfctl_fail(f->p, 0, "%zu messages are not of a relay, and were skipped", f->streams.n_alien);
         return r;
 }
 
+/* What relays had stored when they said so, which is before the messages were read, has to be there, or has expired. */
+static void reckon(FleetStreams *l, const FleetRelays *relays) {
+        for (size_t i = 0; i < relays->n; i++) {
+                const FleetRelay *relay = &relays->list[i];
+                const perfd_route_status *route;
+
+                for (size_t k = 0; (route = perfd_result_route_status(relay->result, k)); k++) {
+                        FleetMessage about = relay->about;
+
+                        if (!name_of(route->name) || strlen(route->name) >= sizeof(about.route))
+                                continue;
+                        (void)strcpy(about.route, route->name);
+                        about.epoch = route->epoch;
+                        about.stored = relay->about.stored;
+                        fleet_streams_reckon(l, &about, route);
+                }
+        }
+}
+
+static int ledger(Perfctl *p, FleetConnection *c) {
+        const FleetRead read = { .stream = stream_of(p), .host = name_of(host_glob(p)), .begin = FLEET_FROM_OLDEST };
+        FleetStreams streams = { .p = p, .is_from_oldest = true };
+        FleetRelays relays = { .p = p };
+        int r = fleet_relays_read(c, read.stream, host_glob(p), &relays);
+
+        if (r == 0)
+                r = fleet_source_open(c, &read, &streams.source);
+        if (r == 0)
+                r = read_all(&streams, host_glob(p));
+        if (r == 0) {
+                reckon(&streams, &relays);
+                fleet_ledger_print(&streams);
+                output_flush(&p->out);
+        }
+        streams.n_alien += relays.n_alien;
+        fleet_streams_say(&streams);
+        if (r == 0)
+                r = fleet_judge(&streams);
+        fleet_streams_deinit(&streams);
+        fleet_source_close(streams.source);
+        fleet_relays_deinit(&relays);
+        return r;
+}
+
+/* ---- hosts, watch ------------------------------------------------------------------------------------------------- */
+
+static int hosts(Perfctl *p, FleetConnection *c) {
+        FleetRelays relays = { .p = p };
+        int r = fleet_relays_read(c, stream_of(p), host_glob(p), &relays);
+
+        if (r == 0)
+                r = fleet_hosts_print(p, &relays);
+        output_flush(&p->out);
+        if (relays.n_alien > 0)
+                (void)perfctl_fail(p, 0, "%zu messages are not of a relay, and were skipped", relays.n_alien);
+        fleet_relays_deinit(&relays);
+        return r;
+}
+
+static int watch(Perfctl *p, FleetConnection *c) {
+        const char *host = host_glob(p), *route = p->arguments[1];
+        FleetRead read = { .stream = stream_of(p), .host = name_of(host), .route = name_of(route), .durable = perfctl_get(p, "durable") };
+        int r = parse_begin(p, &read);
+
+        return r == 0 ? fleet_watch(p, c, &read, host, route) : r;
+}
+
+/* ---- the verb ----------------------------------------------------------------------------------------------------- */
+
+static const struct {
+        const char *name;
+        int (*run)(Perfctl *p, FleetConnection *c);
+} words[] = { { "hosts", hosts }, { "ledger", ledger }, { "watch", watch } };
+
+static int check_watch(const Perfctl *p) {
+        const char *route = p->arguments[1], *durable = perfctl_get(p, "durable");
+        FleetRead read;
+
+        if (!*route || strspn(route, NAME_CHARACTERS "*?[]!") != strlen(route))
+                return perfctl_fail(p, PERFCTL_USAGE, "'%s' cannot be the name of a route, which has letters, digits, '-' and '_'; a glob of "
+                                    "them is allowed", route);
+        if (durable && !name_of(durable))
+                return perfctl_fail(p, PERFCTL_USAGE, "--durable '%s': a name has letters, digits, '-' and '_'", durable);
+        return parse_begin(p, &read);
+}
+
 static int check_arguments(const Perfctl *p, bool is_watch) {
-        if (!is_watch && strcmp(p->arguments[0], "ledger") != 0 && strcmp(p->arguments[0], "hosts") != 0)
-                return perfctl_fail(p, PERFCTL_USAGE, "'%s': expected hosts, ledger or watch", p->arguments[0]);
         if (is_watch != (p->n_arguments == 2))
                 return perfctl_fail(p, PERFCTL_USAGE, is_watch ? "watch needs the name of a route" : "only watch has an argument");
-        if (is_watch && strspn(p->arguments[1], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != strlen(p->arguments[1]))
-                return perfctl_fail(p, PERFCTL_USAGE, "'%s' cannot be the name of a route, which has letters, digits, '-' and '_'",
-                                    p->arguments[1]);
+        if (!is_watch && (perfctl_get(p, "durable") || perfctl_get(p, "since") || perfctl_get(p, "all")))
+                return perfctl_fail(p, PERFCTL_USAGE, "--all, --since and --durable are for watch");
         if (!perfctl_get(p, "nats"))
                 return perfctl_fail(p, PERFCTL_USAGE, "--nats is missing: the address of a server, such as nats://127.0.0.1:4222");
-        return 0;
+        return is_watch ? check_watch(p) : 0;
 }
 
 static int fleet_run(Perfctl *p) {
-        bool is_watch = strcmp(p->arguments[0], "watch") == 0, is_from_oldest = !is_watch || perfctl_get(p, "all");
-        const char *stream = perfctl_get(p, "stream");
-        Fleet *f = must_have(calloc(1, sizeof(*f)));
-        int r = check_arguments(p, is_watch);
+        FleetConnection *c = NULL;
+        size_t i = 0;
+        int r;
 
-        f->p = f->streams.p = p;
-        f->streams.is_from_oldest = is_from_oldest;
-        f->item.fd = -1;
-        if (r == 0 && is_watch)
-                r = watch_begin(f);
+        while (i < sizeof(words) / sizeof(words[0]) && strcmp(words[i].name, p->arguments[0]) != 0)
+                i++;
+        if (i == sizeof(words) / sizeof(words[0]))
+                return perfctl_fail(p, PERFCTL_USAGE, "'%s': expected hosts, ledger or watch", p->arguments[0]);
+        r = check_arguments(p, strcmp(words[i].name, "watch") == 0);
         if (r == 0)
-                r = fleet_source_open(p, perfctl_get(p, "nats"), stream ? stream : "perfd", is_watch ? p->arguments[1] : NULL,
-                                      is_from_oldest, &f->streams.source);
+                r = fleet_connect(p, &c);
         if (r == 0)
-                r = read_all(f, is_watch);
-        if (r == 0 && strcmp(p->arguments[0], "ledger") == 0)
-                fleet_ledger_print(&f->streams);
-        else if (r == 0 && !is_watch)
-                fleet_hosts_print(&f->streams);
-        output_flush(&p->out);
-        if (r == 0)
-                r = fleet_judge(&f->streams);
-        fleet_streams_deinit(&f->streams);
-        fleet_source_close(f->streams.source);
-        if (f->item.fd >= 0)
-                close(f->item.fd);
-        free(f);
+                r = words[i].run(p, c);
+        fleet_disconnect(c);
         return r;
 }
 
@@ -167,9 +222,12 @@ const Verb verb_fleet = {
         .arguments = "WHAT [ROUTE]",
         .help = "read what relays have published to NATS: hosts, ledger, or watch ROUTE",
         .options = {
-                { .name = "nats", .argument = "URL", .help = "the server: nats://HOST:PORT" },
+                { .name = "nats", .argument = "URL", .help = "the server: nats://HOST:PORT, or tls://HOST:PORT" },
+                { .name = "credentials", .argument = "FILE", .help = "of the user for the server: JWT and seed", .words = WORDS_FILES },
                 { .name = "stream", .argument = "NAME", .help = "of JetStream; default: perfd" },
                 { .name = "all", .help = "watch from the oldest message on, not from now" },
+                { .name = "since", .argument = "TIME", .help = "watch from then on: 10m ago, or 14:30" },
+                { .name = "durable", .argument = "NAME", .help = "watch goes on where the reader of this name stopped" },
         },
         .min_arguments = 1,
         .max_arguments = 2,

@@ -331,6 +331,8 @@ void perfd_result_free(perfd_result *result) {
         arena_deinit(&result->arena);
         if (result->message)
                 perfd__v1__server_message__free_unpacked(result->message, NULL);
+        if (result->packet)
+                perfd__v1__packet__free_unpacked(result->packet, NULL);
         free(result);
 }
 

@@ -8,6 +8,9 @@
 struct perfd_result {
         Arena arena;
         Perfd__V1__ServerMessage *message; /* NULL for a closing ledger, whose message is the stream's */
+        Perfd__V1__Packet *packet; /* of a relay; else NULL */
+        const perfd_relay_status *relay_status;
+        const perfd_route_status *route_statuses;
         const perfd_status_row *status;
         const perfd_reload_row *reload;
         const perfd_emitted_row *emitted;
@@ -25,7 +28,7 @@ struct perfd_result {
         const perfd_difference *settings;
         char *const *notes;
         size_t n_notes, n_cpus, n_events, n_available, n_refs, n_errors, n_warnings, n_event_ledgers, n_ring_ledgers,
-                n_subscriber_ledgers, n_probe_ledgers, n_doctors, n_planned, n_settings;
+                n_subscriber_ledgers, n_probe_ledgers, n_doctors, n_planned, n_settings, n_route_statuses;
         bool truncated, limited, balanced, loss_exact;
 };
 

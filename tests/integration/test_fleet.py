@@ -1,10 +1,15 @@
 #!/usr/bin/python3
 """perfctl fleet: what relays have published to a real nats-server is read as it was sent, and every sum closes. Needs root."""
+import copy
 import json
+import os
+import signal
 import subprocess
+import tempfile
 
+import certificates
 import perfd
-from nats import Publisher, Server
+from nats import Plain, Publisher, Server
 from perfd import Daemon, Workload, add, check, equal, pb, wait_until
 from test_nats import CALLS, RATE, ROUTES, need_server
 from test_perfctl import GETPPID
@@ -26,6 +31,15 @@ class Watch:
     def __init__(self, server, *words):
         self.process = subprocess.Popen([PERFCTL, "fleet", "--nats", server.url, "watch", *words], stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True)
+
+    @classmethod
+    def lines(cls, server, n, *words):
+        """So many, whatever else it says and ends with."""
+        watch = cls(server, *words)
+        lines = [watch.process.stdout.readline() for _ in range(n)]
+        watch.process.terminate()
+        watch.process.communicate(timeout=perfd.PATIENCE)
+        return lines
 
     def take(self, n, status=0):
         lines = [self.process.stdout.readline() for _ in range(n)]
@@ -56,8 +70,12 @@ def test_every_call():
         equal((row["host"], row["route"], row["state"], row["matched"], row["consumed"], row["lost"], row["expired_packets"]),
               ("web1", "calls", "ended", n, n, {}, 0), "the row")
         host, = fleet(server, "hosts")[0]
-        equal((host["host"], host["state"], host["streams"], host["consumed"], host["lost"]), ("web1", "ended", 1, n, 0), "the host")
-        equal((host["machine"], host["bytes"], host["latest"]), (row["machine"], row["bytes"], row["latest"]), "as the ledger has it")
+        equal((host["host"], host["state"], host["published"], host["lost"]), ("web1", "ended", n, {}), "the host")
+        equal((host["machine"], host["boot"], host["messages"], host["bytes"]), (row["machine"], row["boot"], row["messages"], row["bytes"]),
+              "as the ledger has it")
+        route, = host["routes"]
+        equal((route["epoch"], route["matched"], route["published"], route["held"], route["balanced"], route["connected"]),
+              (row["epoch"], n, n, 0, True, False), "its route")
         equal(fleet(server, "ledger", "--host", "db*")[0], [], "rows of other hosts")
         items = [json.loads(line) for line in Watch(server, "calls", "--all", "--json", "--host", "web*").take(n)]
         equal({(i["host"], i["kind"], i["event"]) for i in items}, {("web1", "sample", "calls")}, "what items are")
@@ -81,6 +99,197 @@ def test_full_stream():
         equal((row["matched"], row["consumed"] + row["lost"]["expired"]), (n, n), f"the sum: {row}")
         equal({json.loads(line)["event"] for line in Watch(server, "calls", "--all", "--json").take(row["consumed"], 4)}, {"calls"},
               "items from the middle")
+        with Plain(server) as plain:  # the last one is gone, and no message has its number
+            last = plain.api("INFO.perfd")["state"]["last_seq"]
+            plain.api("MSG.DELETE.perfd", seq=last)
+            row, = fleet(server, "ledger", status=4)[0]
+            equal((row["state"], row["matched"], row["consumed"] + row["lost"]["expired"]), ("ended", n, n), f"without the last one: {row}")
+            plain.api("PURGE.perfd")
+        row, = fleet(server, "ledger", status=4)[0]
+        equal((row["state"], row["matched"], row["consumed"], row["lost"]), ("ended", n, 0, {"expired": n}), f"with nothing left: {row}")
+
+
+def test_running_route():
+    """The sum closes while a route goes on, with what a limit of messages has dropped of it; a relay that holds nothing back says so."""
+    need_server()
+    with Daemon() as daemon, daemon.client() as control, Workload("spin", CALLS, RATE, cpus=CPUS) as load, Server() as server:
+        add(control, {"event": GETPPID, "name": "calls", "target": pb.Target(pids=load.pids)})
+        with Plain(server) as plain:
+            plain.api("CREATE.perfd", name="perfd", subjects=["perfd.*.*"], max_msgs=20, storage="file", retention="limits", discard="old")
+        with Publisher(daemon, server, ROUTES) as relay:
+            relay.wait_for(r"route calls has begun")
+            load.go()
+            load.done()
+            n = sum(load.counts)
+            wait_until(lambda: server.messages()[-1].number("Perfd-Matched") == n, "all to be stored")
+            row, = fleet(server, "ledger", status=4)[0]
+            check(row["expired_packets"] > 0 and row["lost"]["expired"] > 0, f"nothing has expired: {row}")
+            equal((row["state"], row["messages"], row["consumed"] + row["lost"]["expired"]), ("open", 20, n), f"the sum: {row}")
+            host, = fleet(server, "hosts")[0]
+            equal((host["state"], [r["connected"] for r in host["routes"]]), ("publishing", [True]), f"the host: {host}")
+
+
+def made(message, contents, subject=None):
+    """One with the headers of another."""
+    other = copy.copy(message)
+    other.bytes, other.subject = contents, subject or message.subject
+    return other
+
+
+def test_same_name():
+    """Two hosts of one name are two, also if only the boot differs, and so are their streams."""
+    need_server()
+    with Daemon() as daemon, daemon.client() as control, Workload("spin", 100, RATE, cpus=CPUS[:1]) as load, Server() as server:
+        publish(daemon, control, server, load)
+        status = server.messages("perfd-status")[-1]
+        with Plain(server) as plain:
+            for machine, boot in (("0" * 31 + "1", None), (None, "0" * 31 + "2")):
+                subject = status.subject.split(".")
+                old = status.headers["Perfd-Machine"], status.headers["Perfd-Boot"]
+                new = machine or old[0], boot or old[1]
+                packet = pb.Packet.FromString(status.bytes)
+                packet.relay.machine, packet.relay.boot = new
+                plain.put(made(status, packet.SerializeToString(), ".".join([*subject[:3], *new])), Perfd_Machine=new[0], Perfd_Boot=new[1])
+                for m in server.messages():
+                    if m.headers["Perfd-Machine"] == old[0] and m.headers["Perfd-Boot"] == old[1]:
+                        plain.put(m, Perfd_Machine=new[0], Perfd_Boot=new[1])
+        rows = fleet(server, "ledger")[0]
+        equal(len({(r["machine"], r["boot"]) for r in rows}), 3, f"streams: {rows}")
+        equal({(r["host"], r["matched"], r["consumed"], r["state"]) for r in rows}, {("web1", 100, 100, "ended")}, "each")
+        equal(len({(h["machine"], h["boot"]) for h in fleet(server, "hosts")[0]}), 3, "hosts")
+
+
+class Durable:
+    """A durable reader, whose output waits for the test to read it."""
+
+    def __init__(self, server, name):
+        words = [PERFCTL, "--json", "fleet", "--nats", server.url, "watch", "calls", "--all", "--durable", name]
+        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def take(self, n):
+        return [json.loads(self.process.stdout.readline()) for _ in range(n)]
+
+    def end(self, number):
+        """What it has written until then, in whole lines."""
+        self.process.send_signal(number)
+        rest, error = self.process.stdout.read(), self.process.stderr.read()  # which have an end when it has
+        equal((self.process.wait(perfd.PATIENCE), error), (0 if number == signal.SIGTERM else -number, ""), f"the end by {number}")
+        return [json.loads(line) for line in rest.split("\n")[:-1]]
+
+
+def test_durable():
+    """A durable reader that is told to end goes on where it stopped; one that was killed repeats at most what it had not acknowledged."""
+    need_server()
+    with Daemon() as daemon, daemon.client() as control, Workload("spin", CALLS // 4, RATE, cpus=CPUS) as load, Server() as server:
+        publish(daemon, control, server, load)
+        messages = server.messages()
+        n_hosts = 256 // len(messages) + 2  # a reader has at most 64 messages more than it is asked for
+        with Plain(server) as plain:
+            for i in range(2, n_hosts + 1):
+                for m in messages:
+                    plain.put(made(m, m.bytes, f"perfd.web{i}.calls"))
+        n = n_hosts * sum(load.counts)
+        for name, number in (("told", signal.SIGTERM), ("killed", signal.SIGKILL)):
+            calls = []
+            for _ in range(2):
+                reader = Durable(server, name)
+                calls += reader.take(1)
+                calls += reader.end(number)
+            known = {(x["host"], x["pid"], x["time"]) for x in calls}
+            check(0 < len(known) < n, f"{len(known)} of {n} calls before the last reader")
+            last = Durable(server, name)
+            while len(known) < n:
+                calls += last.take(1)
+                known.add((calls[-1]["host"], calls[-1]["pid"], calls[-1]["time"]))
+            calls += last.end(signal.SIGTERM)
+            equal(len({(x["host"], x["pid"], x["time"]) for x in calls}), n, f"calls that readers have got that are {name}")
+            if number == signal.SIGTERM:
+                equal(len(calls), n, "calls that are there once")
+        equal(fleet(server, "watch", "other", "--durable", "told", status=1)[1].count("reads perfd.*.calls"), 1, "of another route")
+
+
+def test_since():
+    """A reader can begin at a time, and a glob names several routes; one of a route that no host has waits for it."""
+    need_server()
+    with Daemon() as daemon, daemon.client() as control, Workload("spin", 100, RATE, cpus=CPUS[:1]) as load, Server() as server:
+        publish(daemon, control, server, load)
+        for since in ("10m", "1970-01-02 00:00:00", "1970-01-02"):
+            equal(len(Watch(server, "c*s", "--since", since).take(100)), 100, f"lines since {since}")
+        late = Watch(server, "calls", "--since", "10m", "--host", "w*1")
+        equal(len(late.take(100)), 100, "of a glob of hosts")
+
+
+def test_foreign():
+    """What others write on these subjects is counted and said, ends nothing, and changes no sum."""
+    need_server()
+    with Daemon() as daemon, daemon.client() as control, Workload("spin", 100, RATE, cpus=CPUS[:1]) as load, Server() as server:
+        publish(daemon, control, server, load)
+        messages, status = server.messages(), server.messages("perfd-status")[-1]
+        first, last = messages[0], messages[-1]
+        huge = str((1 << 64) - 1)
+        with Plain(server) as plain:
+            plain.request("perfd.web1.calls", b"x")
+            plain.request("perfd.a b.calls".replace(" ", "%"), b"x")
+            for name in ("Machine", "Boot", "Epoch", "Sequence", "Items", "Part", "Wall_Offset", "Descriptors"):
+                plain.put(first, **{f"Perfd_{name}": None})
+            for part in ("0/1", "2/1", "1/65", "1/" + huge, "-1/1", "1", ""):
+                plain.put(first, Perfd_Part=part)
+            plain.put(first, Perfd_Epoch="1" + huge)
+            plain.put(first, Perfd_Matched="-1")
+            n_alien = 2 + 8 + 7 + 2
+            plain.put(status, Perfd_Boot="0" * 32)
+            plain.put(made(status, b"x"))
+            n_alien += 2
+            # of streams of their own: another sequence number, more items, a wrong digest, no packet, and too much that matched
+            for i, (message, headers) in enumerate((
+                    (first, {"Perfd_Sequence": "7"}), (first, {"Perfd_Items": huge, "Perfd_Matched": huge}),
+                    (last, {"Perfd_Descriptors": "0" * 32}), (made(first, b"\xff\xff\xff"), {}))):
+                plain.put(message, Perfd_Epoch=str(i + 1), **headers)
+        rows, said = fleet(server, "ledger", status=4)
+        row, = [r for r in rows if r["epoch"] > 100]
+        equal((row["matched"], row["consumed"], row["lost"], row["damaged_packets"], row["state"]), (100, 100, {}, 0, "ended"), "the host's own")
+        equal({(r["epoch"], r["state"], r["consumed"], r["damaged_packets"]) for r in rows if r["epoch"] < 100},
+              {(i + 1, "unreadable", 0, 1) for i in range(4)}, "the others")
+        check(f"{n_alien} messages are not of a relay" in said, f"what is said of {n_alien}: {said}")
+        items = [json.loads(line) for line in Watch.lines(server, 100, "calls", "--all", "--json")]
+        equal(len({i["time"] for i in items}), 100, "what a watch shows")
+
+
+def test_tls():
+    """By TLS with certificates of both sides; a server of another name or CA, and a client without a certificate, are refused."""
+    need_server()
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        ca = certificates.make(folder)
+        ca.issue("elsewhere", alternatives=["elsewhere"], usage="serverAuth")
+        stranger = os.path.join(folder, "stranger")
+        os.mkdir(stranger)
+        certificates.make(stranger)
+
+        def tls(name):
+            return f'tls {{ cert_file: "{folder}/{name}.crt", key_file: "{folder}/{name}.key", ca_file: "{folder}/ca.crt", verify: true }}'
+
+        with Server(tls("server")) as server:
+            url = f"tls://localhost:{server.port}"
+            for directory, status, expected in ((folder, 1, "has no stream 'perfd'"), (stranger, 3, "certificate"), ("/nowhere", 3, "ca.crt")):
+                words = [PERFCTL, "--tls", directory, "fleet", "--nats", url, "ledger"]
+                done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=perfd.PATIENCE)
+                equal((done.returncode, expected in done.stderr), (status, True), f"with {directory}: {done.stderr}")
+        with Server(tls("elsewhere")) as server:
+            words = [PERFCTL, "--tls", folder, "fleet", "--nats", f"tls://localhost:{server.port}", "ledger"]
+            done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=perfd.PATIENCE)
+            equal(done.returncode, 3, f"with a server of another name: {done.stderr}")
+
+
+def test_users():
+    """A password of the address is never shown; a file of credentials that cannot be read is said to be one."""
+    need_server()
+    with Server('authorization { user: "reader", password: "s3cret" }') as server:
+        for user, status, expected in (("reader:s3cret@", 1, "has no stream"), ("reader:wr0ng@", 3, "...@127.0.0.1"), ("", 3, "--credentials FILE")):
+            url = f"nats://{user}127.0.0.1:{server.port}"
+            done = subprocess.run([PERFCTL, "fleet", "--nats", url, "ledger"], capture_output=True, text=True, check=False, timeout=perfd.PATIENCE)
+            equal((done.returncode, expected in done.stderr), (status, True), f"as {user}: {done.stderr}")
+            check("s3cret" not in done.stderr and "wr0ng" not in done.stderr, f"a password is shown: {done.stderr}")
+        check("No such file" in fleet(server, "ledger", "--credentials", "/nowhere.creds", status=1)[1], "a file that is not there")
 
 
 def test_cut_stream():
@@ -97,7 +306,7 @@ def test_cut_stream():
             wait_until(lambda: len(fleet(server, "ledger")[0]) == 2, "another stream")
             load.done(stop=True)
         first, second = fleet(server, "ledger")[0]
-        equal((first["state"], first["matched"], second["state"], second["matched"]), ("cut", None, "ended", second["consumed"]), "both")
+        equal((first["state"], first["matched"], second["state"], second["matched"]), ("cut", first["consumed"], "ended", second["consumed"]), "both")
 
 
 def test_errors():
@@ -107,7 +316,10 @@ def test_errors():
         for words, status, expected in (
                 (["ledger"], 1, "has no stream 'perfd'"), (["host"], 2, "expected hosts, ledger or watch"),
                 (["watch"], 2, "needs the name of a route"), (["watch", "a.b"], 2, "cannot be the name of a route"),
-                (["ledger", "x"], 2, "only watch has an argument")):
+                (["ledger", "x"], 2, "only watch has an argument"), (["hosts"], 1, "no relay has said anything"),
+                (["hosts", "--all"], 2, "are for watch"), (["watch", "a", "--since", "10"], 2, "the unit is missing"),
+                (["watch", "a", "--since", "25:00"], 2, "expected a duration"), (["watch", "a", "--all", "--since", "1m"], 2, "exclude each other"),
+                (["watch", "a", "--durable", "a.b"], 2, "letters, digits")):
             check(expected in fleet(server, *words, status=status)[1], f"{words}")
         server.kill()
         check(server.url in fleet(server, "ledger", status=3)[1], "what it says of a server that is not there")

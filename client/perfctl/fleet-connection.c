@@ -1,0 +1,125 @@
+/* The connection with a NATS server: by TLS it is verified as everywhere in perfctl, and what is secret in an address is never shown. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/perfctl/fleet-nats.h"
+
+#define CONNECT_MS 5000
+
+/* nats://USER:PASSWORD@HOST without what stands before the '@'. */
+static char *url_to_show(const char *url) {
+        const char *scheme = strstr(url, "://"), *begin = scheme ? scheme + 3 : url, *at = strrchr(begin, '@');
+        char *text;
+
+        if (asprintf(&text, "%.*s%s%s", (int)(begin - url), url, at ? "...@" : "", at ? at + 1 : begin) < 0)
+                text = NULL;
+        return must_have(text);
+}
+
+int fleet_fail(const FleetConnection *c, const char *what, natsStatus status) {
+        const char *detail = nats_GetLastError(NULL), *advice = "";
+
+        if (status == NATS_CONNECTION_AUTH_FAILED || status == NATS_NOT_PERMITTED)
+                advice = ": --credentials FILE names what the server accepts, or the address has it, as nats://USER:PASSWORD@HOST:PORT";
+        else if (status == NATS_SECURE_CONNECTION_REQUIRED)
+                advice = ": the server wants TLS: write tls:// in the address";
+        else if (status == NATS_SECURE_CONNECTION_WANTED)
+                advice = ": the server has no TLS: write nats:// in the address";
+        else if (status == NATS_SSL_ERROR)
+                advice = ": --tls DIR has the ca.crt that the server's certificate is of, and client.crt and client.key if it wants them";
+        return perfctl_fail(c->p, PERFCTL_UNREACHABLE, "%s: %s%s%s%s", what, natsStatus_GetText(status), detail && *detail ? ", " : "",
+                            detail ? detail : "", advice);
+}
+
+static char *path_in(const char *directory, const char *name) {
+        char *path;
+
+        return must_have(asprintf(&path, "%s/%s", directory, name) < 0 ? NULL : path);
+}
+
+/* A directory that was named has to have a CA; without one the CAs of this machine count. */
+static int set_tls(const FleetConnection *c, natsOptions *o) {
+        char *directory = perfctl_tls_directory(c->p), *ca = path_in(directory, "ca.crt"), *certificate = path_in(directory, "client.crt"),
+             *key = path_in(directory, "client.key");
+        bool is_named = c->p->tls || getenv("PERFD_TLS");
+        natsStatus status = natsOptions_SetSecure(o, true);
+        const char *file = ca;
+        int r = 0;
+
+        if (status == NATS_OK && (is_named || access(ca, F_OK) == 0))
+                status = natsOptions_LoadCATrustedCertificates(o, ca);
+        if (status == NATS_OK && (access(certificate, F_OK) == 0 || access(key, F_OK) == 0)) {
+                file = certificate;
+                status = natsOptions_LoadCertificatesChain(o, certificate, key);
+        }
+        if (status != NATS_OK)
+                r = fleet_fail(c, file, status);
+        free(directory);
+        free(ca);
+        free(certificate);
+        free(key);
+        return r;
+}
+
+/* Read here once, because libnats would say of a file that cannot be read that the server has refused it. */
+static int set_credentials(const FleetConnection *c, natsOptions *o, const char *path) {
+        FILE *f = fopen(path, "re");
+        natsStatus status;
+
+        if (!f)
+                return perfctl_fail(c->p, PERFCTL_FAILED, "--credentials: %s: %s", path, strerror(errno));
+        (void)fclose(f);
+        status = natsOptions_SetUserCredentialsFromFiles(o, path, NULL);
+        return status == NATS_OK ? 0 : fleet_fail(c, path, status);
+}
+
+static int set_options(const FleetConnection *c, natsOptions *o) {
+        const char *url = perfctl_get(c->p, "nats"), *credentials = perfctl_get(c->p, "credentials");
+        natsStatus status = natsOptions_SetURL(o, url);
+        int r;
+
+        if (status == NATS_OK)
+                status = natsOptions_SetName(o, "perfctl");
+        if (status == NATS_OK)
+                status = natsOptions_SetTimeout(o, CONNECT_MS);
+        if (status != NATS_OK)
+                return fleet_fail(c, c->url, status);
+        r = strncmp(url, "tls://", strlen("tls://")) == 0 ? set_tls(c, o) : 0;
+        return r == 0 && credentials ? set_credentials(c, o, credentials) : r;
+}
+
+int fleet_connect(const Perfctl *p, FleetConnection **ret) {
+        FleetConnection *c = must_have(calloc(1, sizeof(*c)));
+        natsOptions *o = NULL;
+        natsStatus status = natsOptions_Create(&o);
+        int r;
+
+        c->p = p;
+        c->url = url_to_show(perfctl_get(p, "nats"));
+        r = status == NATS_OK ? set_options(c, o) : fleet_fail(c, c->url, status);
+        if (r == 0)
+                status = natsConnection_Connect(&c->connection, o);
+        natsOptions_Destroy(o);
+        if (r == 0 && status == NATS_OK)
+                status = natsConnection_JetStream(&c->js, c->connection, NULL);
+        if (r == 0 && status != NATS_OK)
+                r = fleet_fail(c, c->url, status);
+        if (r == 0)
+                *ret = c;
+        else
+                fleet_disconnect(c);
+        return r;
+}
+
+void fleet_disconnect(FleetConnection *c) {
+        if (!c)
+                return;
+        jsCtx_Destroy(c->js);
+        natsConnection_Destroy(c->connection);
+        nats_Close();
+        free(c->url);
+        free(c);
+}
