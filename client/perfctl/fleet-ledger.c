@@ -116,7 +116,7 @@ static void ledger_print_table(FleetStreams *l) {
 
 /* Unbalanced sums are a failure; losses that are known have a status of their own. */
 int fleet_judge(const FleetStreams *l) {
-        int r = PERFCTL_OK;
+        int r = l->has_lost ? PERFCTL_LOST : PERFCTL_OK;
 
         for (size_t i = 0; i < l->n; i++) {
                 const FleetStream *s = l->list[i];

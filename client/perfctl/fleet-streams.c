@@ -118,10 +118,33 @@ static FleetStream *find(const FleetStreams *l, const FleetMessage *m) {
         return NULL;
 }
 
+static void stream_free(FleetStream *s) {
+        s->streams->n_parts -= s->n_packet;
+        perfd_client_free(s->client);
+        free(s->packet);
+        free(s);
+}
+
+static void forget_one(FleetStreams *l) {
+        size_t oldest = 0;
+        FleetStream *s;
+
+        for (size_t i = 1; i < l->n; i++)
+                if (l->list[i]->latest < l->list[oldest]->latest)
+                        oldest = i;
+        s = l->list[oldest];
+        l->has_lost = l->has_lost || s->n_expired > 0 || s->n_damaged > 0 || fleet_stream_lost(s) > 0;
+        memmove(&l->list[oldest], &l->list[oldest + 1], (l->n - oldest - 1) * sizeof(FleetStream *));
+        l->n--;
+        stream_free(s);
+}
+
 /* NULL: there are too many. */
 static FleetStream *add(FleetStreams *l, const FleetMessage *m) {
         FleetStream *s;
 
+        if (l->n == FLEET_STREAMS_MAX && l->may_forget)
+                forget_one(l);
         if (l->n == FLEET_STREAMS_MAX) {
                 if (l->n_refused++ == 0)
                         (void)perfctl_fail(l->p, 0, "there are more than %d streams, and the others are not read: name a route, or hosts by "
@@ -345,10 +368,7 @@ void fleet_streams_say(const FleetStreams *l) {
 }
 
 void fleet_streams_deinit(FleetStreams *l) {
-        for (size_t i = 0; i < l->n; i++) {
-                perfd_client_free(l->list[i]->client);
-                free(l->list[i]->packet);
-                free(l->list[i]);
-        }
+        for (size_t i = 0; i < l->n; i++)
+                stream_free(l->list[i]);
         free(l->list);
 }

@@ -49,6 +49,8 @@ struct FleetStreams {
         FleetSource *source;
         FleetCalls calls;
         bool is_from_oldest; /* what is missing at the beginning has expired; else nobody has asked for it */
+        bool may_forget;     /* where there are too many, the one from which nothing has come for longest; else the new one is not read */
+        bool has_lost;       /* one that is forgotten has */
         FleetStream **list;
         size_t n, n_alien, n_refused; /* messages: of no relay, and of more streams, or larger packets, than there may be */
         size_t n_parts;      /* bytes of all `packet` */

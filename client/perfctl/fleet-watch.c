@@ -152,6 +152,7 @@ int fleet_watch(Perfctl *p, FleetConnection *c, const FleetRead *read, const cha
         int r;
 
         f->p = f->streams.p = p;
+        f->streams.may_forget = true;
         f->item.fd = -1;
         r = prepare(f);
         if (r == 0)

@@ -208,6 +208,25 @@ def test_durable():
         equal(fleet(server, "watch", "other", "--durable", "told", status=1)[1].count("reads perfd.*.calls"), 1, "of another route")
 
 
+def test_killed_server():
+    """Readers go on with what another server on the same folder gets, also of a host that they had not seen."""
+    need_server()
+    with Daemon() as daemon, daemon.client() as control, Workload("spin", 100, RATE, cpus=CPUS[:1]) as load, Server() as server:
+        publish(daemon, control, server, load)
+        messages = server.messages()
+        readers = [Durable(server, "reader"), Watch(server, "calls", "--all", "--json")]
+        for reader in readers:
+            equal({json.loads(reader.process.stdout.readline())["host"] for _ in range(100)}, {"web1"}, "the host before")
+        server.kill()
+        server.start()
+        with Plain(server) as plain:
+            for m in messages:
+                plain.put(made(m, m.bytes, "perfd.web2.calls"))
+        for reader in readers:
+            equal({json.loads(reader.process.stdout.readline())["host"] for _ in range(100)}, {"web2"}, "the host behind")
+        equal((readers[0].end(signal.SIGTERM), readers[1].take(0)), ([], []), "what is left")
+
+
 def test_since():
     """A reader can begin at a time, and a glob names several routes; one of a route that no host has waits for it."""
     need_server()
