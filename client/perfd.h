@@ -22,6 +22,7 @@
 #include "perfd/error.h"
 #include "perfd/events.h"
 #include "perfd/field.h"
+#include "perfd/fleet.h"
 #include "perfd/item.h"
 #include "perfd/ledger.h"
 #include "perfd/record.h"

@@ -15,6 +15,7 @@ enum {
         PERFD_E_STATE,       /* not connected, connected already, or the connection is a stream */
         PERFD_E_INVALID,     /* an invalid argument; nothing was sent */
         PERFD_E_TIMEOUT,     /* no answer within perfd_client_set_timeout() */
+        PERFD_E_NEEDED,      /* perfd_fleet_take(): another message comes first, perfd_fleet_needed() */
 };
 
 /* Why the daemon refused a request: the kind of error. */

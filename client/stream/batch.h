@@ -32,5 +32,10 @@ size_t batch_take(Batch *b, Wire *w);
 /* One item. False: there is no room. */
 bool batch_add(Batch *b, const uint8_t *field, const uint8_t *bytes, const uint8_t *end);
 
+/* next-batch.c: what was found to be wrong by the walk over the items, or since, by who looked at one. PERFD_E_PROTOCOL */
+int stream_check_batch(perfd_client *c);
+/* It is about to be given to the caller. */
+void stream_count_batch(Stream *s);
+
 /* column.c: with its columns. Takes NULL. */
 void batch_free(Batch *b);

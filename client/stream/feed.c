@@ -1,6 +1,6 @@
 /* Streams whose packets the caller has: what reads them from a connection is left out, and all else is the same. */
 #include "client/request/request.h"
-#include "client/stream/stream.h"
+#include "client/stream/batch.h"
 
 int perfd_feed_begin(perfd_client *c, const perfd_callbacks *callbacks, void *userdata) {
         perfd_callbacks own;
@@ -16,11 +16,37 @@ int perfd_feed_begin(perfd_client *c, const perfd_callbacks *callbacks, void *us
         return 0;
 }
 
+void stream_lend_batch(perfd_client *c, Batch *batch, void (*on_batch)(void *userdata, const perfd_batch *batch)) {
+        batch->client = c;
+        batch->missed = c->stream->batch_missed;
+        c->stream->batch = batch;
+        c->stream->on_batch = on_batch;
+}
+
+void stream_give_batch_back(perfd_client *c) {
+        c->stream->batch_missed = c->stream->batch->missed;
+        c->stream->batch = NULL;
+}
+
+static int feed_by_batches(perfd_client *c) {
+        Stream *s = c->stream;
+        int r = stream_check_batch(c);
+
+        while (r == 0 && s->batch->shown.n > 0) {
+                stream_count_batch(s);
+                s->on_batch(s->userdata, &s->batch->shown);
+                r = stream_fill_batch(c);
+                if (r == 0)
+                        r = stream_check_batch(c);
+        }
+        return r;
+}
+
 static int feed(perfd_client *c, const void *packet, size_t length) {
         int r = stream_open_packet(c, packet, length, 0);
 
         if (r == 0)
-                r = stream_take_items(c);
+                r = c->stream->batch ? feed_by_batches(c) : stream_take_items(c);
         return r == 0 ? stream_close_packet(c) : r;
 }
 

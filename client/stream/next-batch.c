@@ -19,8 +19,7 @@ static int begin(perfd_client *c) {
         return s->batch ? 0 : client_fail_memory(c);
 }
 
-/* What was found to be wrong: by the walk over the items, or since, by who looked at one. */
-static int check_items(perfd_client *c) {
+int stream_check_batch(perfd_client *c) {
         Stream *s = c->stream;
         int error = s->batch->error ? s->batch->error : s->item.state == ITEM_WRONG ? s->item.error : 0;
 
@@ -39,7 +38,7 @@ static int go_on(perfd_client *c) {
 static int fill(perfd_client *c) {
         Stream *s = c->stream;
         bool any = true;
-        int r = check_items(c); /* of the batch before */
+        int r = stream_check_batch(c); /* of the batch before */
 
         batch_begin(s->batch, NULL);
         if (r == 0 && s->packet.is_open)
@@ -49,7 +48,14 @@ static int fill(perfd_client *c) {
                 if (r == 0 && any && s->batch->shown.n == 0)
                         r = stream_end_message(c);
         }
-        return r == 0 ? check_items(c) : r;
+        return r == 0 ? stream_check_batch(c) : r;
+}
+
+void stream_count_batch(Stream *s) {
+        s->received += s->batch->shown.n;
+        s->batch->shown.missed = s->batch->shown.n > 0 ? s->missed - s->batch->missed : 0;
+        if (s->batch->shown.n > 0)
+                s->batch->missed = s->missed;
 }
 
 int perfd_stream_next_batch(perfd_client *c, const perfd_batch **ret_batch) {
@@ -63,10 +69,7 @@ int perfd_stream_next_batch(perfd_client *c, const perfd_batch **ret_batch) {
         s->is_busy = false;
         if (r != 0)
                 return r == PERFD_E_ENDED ? stream_say_end(c) : r;
-        s->received += s->batch->shown.n;
-        s->batch->shown.missed = s->batch->shown.n > 0 ? s->missed - s->batch->missed : 0;
-        if (s->batch->shown.n > 0)
-                s->batch->missed = s->missed;
+        stream_count_batch(s);
         *ret_batch = &s->batch->shown;
         return 0;
 }

@@ -79,9 +79,11 @@ static int take_forgotten(perfd_client *c, const uint8_t *bytes, size_t length) 
         return 0;
 }
 
+const char stream_expired[] = "expired";
+
 void stream_tell_expired(perfd_client *c, uint64_t last) {
         Stream *s = c->stream;
-        perfd_gap gap = { .reason = "expired", .first_sequence = s->sequence + 1, .last_sequence = last };
+        perfd_gap gap = { .reason = stream_expired, .first_sequence = s->sequence + 1, .last_sequence = last };
 
         if (s->sequence > 0 && s->callbacks.gap)
                 s->callbacks.gap(s->userdata, &gap);

@@ -43,6 +43,8 @@ struct Stream {
         size_t part_room;
         bool started;
         bool is_fed;      /* perfd_feed(): there is no connection */
+        void (*on_batch)(void *userdata, const perfd_batch *batch); /* of a stream that is fed, while it has a batch */
+        uint64_t batch_missed; /* items of gaps before the last of these */
         bool stop_asked;
         RingReader ring; /* open: the stream is in shared memory */
         PoolReader pool; /* of packets that others get too */
@@ -73,6 +75,13 @@ int stream_open_message(perfd_client *c, const uint8_t *bytes, size_t length);
 int stream_open_packet(perfd_client *c, const uint8_t *packet, size_t length, uint64_t sequence);
 /* part.c: of a stream that is fed, packets up to this one are not there; those before the first one are nobody's loss. */
 void stream_tell_expired(perfd_client *c, uint64_t last);
+extern const char stream_expired[]; /* the reason of that gap, and of no other: what packets say is a copy */
+/*
+ * feed.c: for the next packet, items come in batches to this function. The batch may be that of another stream before and behind it: one is
+ * larger than all else that a stream has.
+ */
+void stream_lend_batch(perfd_client *c, struct Batch *batch, void (*on_batch)(void *userdata, const perfd_batch *batch));
+void stream_give_batch_back(perfd_client *c);
 /* Those that are left, by the callback. */
 int stream_take_items(perfd_client *c);
 /* The batch has the next ones of those that are left. */
