@@ -96,6 +96,16 @@ static int connect_tunnel(perfd_client *c, const char *to, char *const *argv) {
         return r;
 }
 
+/* `n` bytes: [USER@]HOST[:PORT]. What a shell gives a meaning, because ssh's configuration may have commands with the host in them (%h). */
+static bool is_for_shell(const char *authority, size_t n) {
+        const char *at = memrchr(authority, '@', n);
+
+        for (size_t i = 0; i < n; i++)
+                if (strchr("'`\"$;&<>|(){},!*?#", authority[i]) || (authority[i] == '\\' && (!at || authority + i > at)))
+                        return true;
+        return at && at[1] == '-';
+}
+
 /* $PERFD_SSH is a program that takes ssh's arguments. */
 static int connect_ssh(perfd_client *c, const char *uri) {
         const char *host = uri + strlen(ssh_scheme), *program = getenv("PERFD_SSH");
@@ -104,8 +114,10 @@ static int connect_ssh(perfd_client *c, const char *uri) {
         char *destination, *command;
         int r;
 
-        if (n == 0 || *host == '-' || *host == '@')
+        if (n == 0 || *host == '-' || *host == '@' || host[n - 1] == ':' || host[n - 1] == '@')
                 return fail_uri(c, uri, "names no host");
+        if (is_for_shell(host, n))
+                return fail_uri(c, uri, "has a character that is in no name of a host");
         if (strcmp(path, "/") == 0)
                 path = "";
         destination = strndup(uri, strlen(ssh_scheme) + n);

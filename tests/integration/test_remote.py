@@ -210,10 +210,24 @@ def test_failures():
         os.unlink(host.at("ssh"))
         err = host.run("status", status=3)[1]
         check("cannot be run: No such file" in err, err)
-        for wrong in "a b", "-oProxyCommand=x", "tls:/x", "ftp://web1", "@":
-            err = host.run("status", host=wrong, status=3)[1]
-            check("expected unix:PATH, ssh://" in err or "cannot be run" in err, f"{wrong}: {err!r}")
         host.write("ssh", "#!/bin/sh\nexit 1\n", 0o755)
+
+
+def test_names_that_are_none():
+    """What could be an option or a command of ssh, or is no host, never reaches it; what ssh is given is one word behind `--`."""
+    with Host() as host:
+        host.write("ssh", f"#!/bin/sh\nprintf '%s\\n' \"$@\" >>{host.at('words')}\nexit 255\n", 0o755)
+        for wrong in "a b", "-oProxyCommand=x", "ssh://-oProxyCommand=x", "tls:/x", "ftp://web1", "@", "ssh://", "ssh:///run/x", "a\tb", "a\nb", \
+                     "a\x1b[31m", "ssh://a\x7f", "://a", "web1;id", "$(id)", "`id`", "web1|id", "a'b", \
+                     "ann@-oX":
+            err = host.run("status", host=wrong, status=3)[1]
+            check("expected unix:PATH, ssh://" in err, f"{wrong!r}: {err!r}")
+            check("\x1b" not in err and not os.path.exists(host.at("words")), f"{wrong!r} came as far as ssh, or to the terminal: {err!r}")
+        for odd in "web1", "ann@web1", "web1:22", "[::1]:22":
+            host.run("status", host=odd, status=3)
+            with open(host.at("words"), encoding="utf-8") as f:
+                equal(f.read(), f"-T\n--\nssh://{odd}\nperfctl stdio\n", "the words of ssh")
+            os.unlink(host.at("words"))
 
 
 def test_connection_that_ends():

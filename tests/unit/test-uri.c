@@ -55,7 +55,9 @@ static void check_failure(const char *uri, int code, const char *reason, const c
 
 static void test_wrong_uris(void **state) {
         static const char *const wrong[] = { "", "web1", "tls://web1", "ssh://", "ssh:///run/x", "ssh://-oX", "ssh://@", "ssh://a b",
-                                             "ssh://a\nb", "unixx:/a" };
+                                             "ssh://a\nb", "unixx:/a", "ssh://a;b", "ssh://$(b)", "ssh://a|b", "ssh://`b`", "ssh://a\\b",
+                                             "ssh://b@-oX", "ssh://a'@b", "ssh://a\"", "ssh://a,b", "ssh://a*",
+                                             "ssh://a:", "ssh://a@" };
 
         become("exit 9");
         for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
@@ -84,6 +86,7 @@ static void check_words(const char *uri, const char *words) {
 static void test_words(void **state) {
         check_words("ssh://web1", "-T\n--\nssh://web1\nperfctl stdio\n");
         check_words("ssh://ann@web1:22/", "-T\n--\nssh://ann@web1:22\nperfctl stdio\n");
+        check_words("ssh://there\\ann@web-1_a.example:22", "-T\n--\nssh://there\\ann@web-1_a.example:22\nperfctl stdio\n");
         check_words("ssh://[::1]/run/it's/a.sock", "-T\n--\nssh://[::1]\nperfctl --socket '/run/it'\\''s/a.sock' stdio\n");
 }
 
