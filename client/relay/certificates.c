@@ -195,13 +195,44 @@ static bool is_free(int directory, const char *path) {
         return true;
 }
 
+/* With the directories that it is to be in. False, errno: it is not there. */
+static bool make_directories(const char *path) {
+        char part[PATH_MAX];
+
+        for (const char *end = strchr(path + 1, '/'); end; end = strchr(end + 1, '/')) {
+                if (end - path >= PATH_MAX) {
+                        errno = ENAMETOOLONG;
+                        return false;
+                }
+                (void)snprintf(part, sizeof(part), "%.*s", (int)(end - path), path);
+                if (mkdir(part, 0700) < 0 && errno != EEXIST)
+                        return false;
+        }
+        return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+/* Where `perfctl` finds perfd, too. */
+static const char *default_perfd(char to[static PATH_MAX]) {
+        const char *socket = getenv("PERFD_SOCKET"), *end = socket ? strrchr(socket, '/') : NULL;
+
+        if (!end || end == socket || end - socket >= PATH_MAX)
+                return "/run/perfd";
+        (void)snprintf(to, PATH_MAX, "%.*s", (int)(end - socket), socket);
+        return to;
+}
+
 int certificates_make(const char *path, const char *server, const char *client, const char *perfd) {
         _cleanup_close_ int directory = -1;
-        char absolute[PATH_MAX], text[256];
+        char absolute[PATH_MAX], of_socket[PATH_MAX], text[256];
 
+        perfd = perfd ? perfd : default_perfd(of_socket);
+        if (!*path) {
+                fprintf(stderr, "perfd-relay: the name of the directory is empty\n");
+                return 2;
+        }
         if (!name_is_usable("--server", server) || !name_is_usable("--client", client) || !path_is_usable(perfd))
                 return 2;
-        if (mkdir(path, 0700) < 0 && errno != EEXIST) {
+        if (!make_directories(path)) {
                 fprintf(stderr, "perfd-relay: %s cannot be created: %m\n", QUOTE(path));
                 return EXIT_FAILURE;
         }

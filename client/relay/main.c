@@ -28,7 +28,8 @@ static const char usage[] =
         "                 relay.yaml that uses them on 127.0.0.1:7443\n"
         "  --server NAME  how clients call this host: a name or an address\n"
         "  --client NAME  name of the client\n"
-        "  --perfd DIR    directory of perfd's sockets; without: /run/perfd\n";
+        "  --perfd DIR    directory of perfd's sockets; without: that of\n"
+        "                 $PERFD_SOCKET, else /run/perfd\n";
 
 typedef struct Options {
         const char *config, *server, *client, *perfd;
@@ -96,7 +97,7 @@ static int make_certificates(int argc, char **argv, const Options *o) {
                 return fail_usage("certificates needs one directory");
         if (!o->server || !o->client || o->config || o->check)
                 return fail_usage("certificates needs --server NAME and --client NAME");
-        return certificates_make(argv[optind + 1], o->server, o->client, o->perfd ? o->perfd : "/run/perfd");
+        return certificates_make(argv[optind + 1], o->server, o->client, o->perfd);
 }
 
 static int check(const char *path) {

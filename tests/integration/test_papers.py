@@ -12,6 +12,7 @@ import tempfile
 import perfd
 from perfd import Daemon, check, equal
 from running import HERE
+from test_tls_client import in_own_network
 
 ROOT = os.path.realpath(os.path.join(HERE, "..", ".."))
 BUILD = os.path.realpath(perfd.BUILD)
@@ -76,6 +77,26 @@ def test_session():
         ran = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=False, timeout=perfd.PATIENCE)
         check(ran.returncode == 0 and "sched:sched_process_exec" in ran.stdout, ran)
         check(f"{BUILD}/client/relay/perfd-relay" in ran.stdout, "the relay that the session starts is not found")
+
+
+def test_remote_stream():
+    """The README's three commands, as they stand, for somebody who has none of the directories: certificates, the relay, a stream."""
+    session = next(block for block in blocks("console") if "perfctl doctor" in block)
+    lines = [line.removeprefix("$ ") for line in session.splitlines() if "/tls" in line or "tls://" in line]
+    equal([line.split()[0] for line in lines], ["perfd-relay", "perfd-relay", "perfctl"], "the programs of the three commands")
+    in_own_network(lambda: run_three(*lines))  # which has port 7443
+
+
+def run_three(certificates, relay, watch):
+    path = os.pathsep.join([os.path.join(BUILD, "client", "perfctl"), os.path.join(BUILD, "client", "relay"), os.environ["PATH"]])
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as home, Daemon(shipped()) as daemon:
+        environment = {**os.environ, "HOME": home, "PATH": path, "PERFD_SOCKET": daemon.control}
+        environment.pop("PERFD_TLS", None)
+        script = f"{certificates}\n{relay}\nwhile ! (: </dev/tcp/localhost/7443) 2>/dev/null; do kill -0 $! || exit 9; done\n" \
+                 f"{watch} --count 1 --allow-loss & watch=$!\nwhile kill -0 $watch 2>/dev/null; do /bin/true; done\n" \
+                 "wait $watch; status=$?; kill %1; wait %1; exit $status\n"
+        ran = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, check=False, timeout=perfd.PATIENCE)
+        check(ran.returncode == 0 and "sched:sched_process_exec" in ran.stdout, ran)
 
 
 def test_library():

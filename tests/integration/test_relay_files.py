@@ -22,14 +22,14 @@ MADE = ["ca.crt", "ca.key", "client.crt", "client.key", "relay.yaml", "server.cr
 
 def run(*arguments, status=0):
     done = subprocess.run([RELAY, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=perfd.PATIENCE, check=False)
-    equal(done.returncode, status, f"the status of {arguments}, which said {done.stdout + done.stderr!r}")
+    equal(done.returncode, done.returncode if status is None else status, f"the status of {arguments}, which said {done.stdout + done.stderr!r}")
     return done.stdout + done.stderr
 
 
 def test_certificates():
     """What is made is complete, is for its owner only, runs as it is, and is not overwritten."""
     with Daemon() as daemon, Relay(daemon) as relay, tempfile.TemporaryDirectory() as parent:
-        folder = os.path.join(parent, "tls")
+        folder = os.path.join(parent, "config", "perfd", "tls")
         said = run("certificates", folder, "--server", "localhost", "--client", "me.example", "--perfd", daemon.directory)
         check(f"perfd-relay --config {folder}/relay.yaml" in said and f"perfctl --tls {folder} --host tls://localhost:7443" in said, said)
         equal(sorted(os.listdir(folder)), MADE, "the files")
@@ -97,6 +97,32 @@ def test_check():
         for said in "has mode 0644: others can read", "none': the file cannot be opened", "unknown key 'clints'; did you mean 'clients'?":
             check(said in out, f"{said!r} is not in {out!r}")
         check(ca.name == "ca", "the CA of the test")
+
+
+SCRIPTED = """version: 1
+perfd: { stream: /run/perfd/stream.sock, control: /run/perfd/control.sock }
+listen: { tls: ['0.0.0.0:7443', '[::]:7443'], certificate: server.crt, key: server.key, ca: ca.crt, crl: ca.crl }
+clients:
+  - { name: 'collector-*', events: ['sched:*', nginx-faults], where: 'pid != 0', bytes-per-second: 50MiB }
+  - { name: ops, events: ['*'], control: true }
+publish:
+  servers: ['nats://127.0.0.1:4222']
+  stream: perfd
+  host: web1
+  spool: { memory: 64MiB }
+  routes: { execs: { events: ['sched:sched_process_exec'] } }
+metrics: { listen: ['127.0.0.1:9464'] }
+"""
+
+
+def test_scripted():
+    """What programs that write a relay.yaml rely on: all of it is accepted."""
+    with tempfile.TemporaryDirectory() as folder:
+        certificates.make(folder)
+        with open(f"{folder}/relay.yaml", "w", encoding="ascii") as f:
+            f.write(SCRIPTED)
+        said = run("--check", "--config", f"{folder}/relay.yaml", status=None)
+        check(said == "" or re.fullmatch(r"[^\n]*:8:1: publish: this perfd-relay was built without NATS[^\n]*\n", said), said)
 
 
 def test_expired():
