@@ -106,6 +106,18 @@ void tls_explain(TlsPeer *p) {
                         p->refusal = "own-certificate";
                         p->why = "it says that the relay's own certificate (listen.certificate), or the CA of it, has expired";
                         break;
+                case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+                        p->refusal = "own-certificate";
+                        p->why = "it says that it does not know the CA of the relay's own certificate (listen.certificate)";
+                        break;
+                case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+                case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+                case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+                case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
+                        p->refusal = "own-certificate";
+                        p->why = "it does not accept the relay's own certificate (listen.certificate), which may be for another name than the "
+                                 "one that it connects to";
+                        break;
                 case SSL_R_UNEXPECTED_EOF_WHILE_READING:
                         p->refusal = "closed";
                         p->why = "it has closed the connection";

@@ -2,10 +2,10 @@
 """What perfd-relay refuses: each client hears why, the log says it with address and certificate, and nothing of it reaches perfd. Needs
 root."""
 import os
+import re
 import socket
 import ssl
 import subprocess
-import tempfile
 
 import certificates
 import perfd
@@ -14,20 +14,21 @@ from relay import Relay, frame
 from test_perfctl import GETPPID
 
 
+def make_bad_ones(relay):
+    """Certificates that nobody should accept: old, early, server-only, gone, and stranger, of another CA, which is other.crt."""
+    relay.ca.issue("old", begin=-3, end=-1)
+    relay.ca.issue("early", begin=1, end=3)
+    relay.ca.issue("server-only", usage="serverAuth")
+    relay.ca.issue("gone")
+    relay.ca.revoke("gone")
+    relay.reload()
+    certificates.Authority(relay.folder.name, "other", "another CA").issue("stranger")
+
+
 def test_handshakes():
     """Who has no valid certificate, or speaks something else, is refused by TLS itself."""
     with Daemon() as daemon, Relay(daemon) as relay:
-        relay.ca.issue("old", begin=-3, end=-1)
-        relay.ca.issue("early", begin=1, end=3)
-        relay.ca.issue("server-only", usage="serverAuth")
-        relay.ca.issue("gone")
-        relay.ca.revoke("gone")
-        relay.reload()
-        with tempfile.TemporaryDirectory() as elsewhere:
-            certificates.Authority(elsewhere, "ca", "another CA").issue("stranger")
-            for name in "stranger.crt", "stranger.key":
-                with open(f"{elsewhere}/{name}", "rb") as source, open(relay.at(name), "wb") as target:
-                    target.write(source.read())
+        make_bad_ones(relay)
         for name, reason, alert in ((None, "it has no certificate", "certificate required"), ("stranger", "unable to get local issuer", "unknown ca"),
                                     ("old", "certificate has expired", "expired"), ("early", "not yet valid", "bad certificate"),
                                     ("gone", "certificate revoked", "revoked"), ("server-only", "unsuitable certificate purpose", "unsupported certificate")):
@@ -133,13 +134,18 @@ def test_perfd_says_no():
         equal(no.reason, "no-perfd", f"the reason of {no.message!r}")
 
 
+def s_client(relay, *words, name="client", ca="ca", host="localhost", alpn="perfd/1", **popen):
+    """openssl s_client, which reads until the end, and verifies the relay."""
+    words = [*words, *(["-cert", relay.at(name + ".crt"), "-key", relay.at(name + ".key")] if name else []), *(["-alpn", alpn] if alpn else [])]
+    return subprocess.Popen(["openssl", "s_client", "-quiet", "-connect", f"127.0.0.1:{relay.port}", "-CAfile", relay.at(ca + ".crt"),
+                             "-verify_return_error", "-verify_hostname", host, "-servername", host, *words],
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **popen)
+
+
 def test_s_client():
     """openssl s_client is a client too: its frames are answered."""
     with Daemon() as daemon, Relay(daemon) as relay:
-        process = subprocess.Popen(["openssl", "s_client", "-quiet", "-connect", f"127.0.0.1:{relay.port}", "-alpn", "perfd/1", "-CAfile",
-                                    relay.at("ca.crt"), "-verify_return_error", "-verify_hostname", "localhost", "-servername", "localhost",
-                                    "-cert", relay.at("client.crt"), "-key", relay.at("client.key")],
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = s_client(relay)
         process.stdin.write(frame(hello=pb.Hello(protocol=1, program="s_client")))
         process.stdin.flush()
         length = int.from_bytes(process.stdout.read(4), "little")
@@ -149,6 +155,52 @@ def test_s_client():
         process.kill()
         process.communicate()
         relay.wait_for("CN:client, [^\n]*has ended after")
+
+
+def test_s_client_refused():
+    """Whichever side refuses the other, both say why, and nothing is sent to who is refused."""
+    with Daemon() as daemon, Relay(daemon, "[{ name: client, events: ['*'] }]") as relay:
+        make_bad_ones(relay)
+        for name, options, alert, reason in (
+                (None, {}, "certificate required", "it has no certificate"),
+                ("stranger", {}, "unknown ca", "unable to get local issuer certificate"),
+                ("old", {}, "certificate expired", "certificate has expired"),
+                ("early", {}, "bad certificate", "certificate is not yet valid"),
+                ("gone", {}, "certificate revoked", "certificate revoked"),
+                ("server-only", {}, "unsupported certificate", "unsuitable certificate purpose"),
+                ("client", {"words": ["-tls1_2"]}, "protocol version", "it does not offer TLS 1.3"),
+                ("client", {"alpn": None}, "no application protocol", "it does not offer the ALPN protocol perfd/1"),
+                ("client", {"alpn": "h2"}, "no application protocol", "it does not offer the ALPN protocol perfd/1"),
+                ("client", {"host": "web1"}, "hostname mismatch", "it does not accept the relay's own certificate"),
+                ("client", {"ca": "other"}, "certificate verify failed", "it says that it does not know the CA of the relay's own")):
+            before = len(relay.said())
+            process = s_client(relay, *options.pop("words", ()), name=name, **options)
+            try:
+                out, err = process.communicate(b"", perfd.PATIENCE)
+            finally:
+                process.kill()
+            said = err.decode("utf-8", "replace").lower()
+            check(alert in said and process.returncode != 0, f"s_client with {name} {options} ends with {process.returncode} and says {said}")
+            equal(out, b"", f"what was sent to {name} {options}")
+            wait_until(lambda: re.search(rf"127\.0\.0\.1:\d+ is refused: {reason}", relay.said()[before:]),  # pylint: disable=cell-var-from-loop
+                       f"{reason!r}, but it said {relay.said()[before:]}")
+        equal(daemon.status().n_connections, 1, "connections of perfd, of which one is the test's own")
+
+
+def test_wrong_server():
+    """Python's ssl verifies the relay: another name, and another CA, is its error, and the relay's log says so."""
+    with Daemon() as daemon, Relay(daemon) as relay:
+        certificates.Authority(relay.folder.name, "other", "another CA")
+        for options, host, error, reason in (({}, "web1", "Hostname mismatch", "it does not accept the relay's own certificate"),
+                                             ({"ca": "other"}, "localhost", "certificate verify failed", "it says that it does not know the CA")):
+            with socket.create_connection(("127.0.0.1", relay.port), perfd.PATIENCE) as raw:
+                try:
+                    relay.context(**options).wrap_socket(raw, server_hostname=host)
+                    raise AssertionError(f"{host}, {options} is accepted")
+                except ssl.SSLCertVerificationError as no:
+                    check(error in str(no), no)
+            relay.wait_for(f"is refused: {reason}")
+        equal(daemon.status().n_connections, 1, "connections of perfd, of which one is the test's own")
 
 
 if __name__ == "__main__":
