@@ -39,7 +39,7 @@ class Relay:
         self.folder = tempfile.TemporaryDirectory(prefix="perfd-test.")
         self.ca = certificates.make(self.folder.name, **make)
         self.stream, self.port = daemon.stream, free_port()
-        self.perfd_keys, self.listen, self.tail = perfd_keys, listen, tail
+        self.perfd_keys, self.listen, self.tail, self.more = perfd_keys, listen, tail, ()
         self.log = open(os.memfd_create("log-of-relay"), "w+b")
         self.process = None
         self.configure(clients)
@@ -50,8 +50,9 @@ class Relay:
 
     def configure(self, clients):
         with open(self.at("relay.yaml"), "w", encoding="utf-8") as f:
+            addresses = [f"127.0.0.1:{self.port}", *self.more]
             f.write(f"version: 1\nperfd: {{ stream: {self.stream}{self.perfd_keys} }}\n"
-                    f"listen: {{ tls: ['127.0.0.1:{self.port}'], certificate: server.crt, key: server.key, ca: ca.crt, crl: ca.crl"
+                    f"listen: {{ tls: {addresses}, certificate: server.crt, key: server.key, ca: ca.crt, crl: ca.crl"
                     f"{self.listen} }}\nclients: {clients}\n{self.tail}")
 
     def start(self, prefix=(), **popen):
@@ -86,14 +87,14 @@ class Relay:
             context.set_alpn_protocols(list(alpn))
         return context
 
-    def connect(self, name="client", receive_buffer=None, **context):
+    def connect(self, name="client", receive_buffer=None, address="127.0.0.1", **context):
         """A socket by TLS; the caller's to close."""
-        raw = socket.socket()
+        raw = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
         if receive_buffer:
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         raw.settimeout(PATIENCE)
         try:
-            raw.connect(("127.0.0.1", self.port))
+            raw.connect((address, self.port))
             return self.context(name, **context).wrap_socket(raw, server_hostname="localhost")
         except BaseException:
             raw.close()
