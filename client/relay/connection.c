@@ -304,6 +304,13 @@ static void cut_at_frame(RelayConnection *c) {
                 unwritten_deinit(&c->out);
 }
 
+/* In the middle of an answer of HTTP there is no place for it. */
+static int tell(RelayConnection *c, Perfd__V1__Status status, const char *reason, const char *text) {
+        if (!c->is_http)
+                return tell_refusal(status, reason, text, &c->goodbye);
+        return c->may_pass ? 0 : tell_http(text, &c->goodbye);
+}
+
 void connection_end(RelayConnection *c, Perfd__V1__Status status, const char *reason, const char *text) {
         if (c->state == RELAY_HANDSHAKE && !SSL_is_init_finished(c->ssl)) {
                 connection_log_refusal(c, reason, text);
@@ -319,7 +326,7 @@ void connection_end(RelayConnection *c, Perfd__V1__Status status, const char *re
         cut_at_frame(c);
         if (!c->may_pass)
                 close_perfd(c);
-        if (tell_refusal(status, reason, text, &c->goodbye) < 0)
+        if (tell(c, status, reason, text) < 0)
                 connection_free(c);
         else
                 connection_progress(c);
@@ -331,7 +338,8 @@ void connection_refuse(RelayConnection *c, Perfd__V1__Status status, const char 
 }
 
 void connection_finish(RelayConnection *c) {
-        connection_log_end(c, "perfd", c->has_ended ? "the client has closed the connection" : "perfd has ended it");
+        connection_log_end(c, c->is_http ? "answered" : "perfd",
+                           c->has_ended ? "the client has closed the connection" : c->is_http ? "metrics were answered" : "perfd has ended it");
         c->rule = NULL;
         c->state = RELAY_ENDING;
         c->perfd_has_ended = true;

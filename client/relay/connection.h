@@ -27,7 +27,7 @@ struct RelayConnection {
         Relay *relay;
         RelayConnection *next, **place;
         RelayState state;
-        int fd, perfd_fd;
+        int fd, perfd_fd; /* perfd_fd: of `is_http`, to the server of metrics */
         SSL *ssl;
         sd_event_source *source, *perfd_source, *timer;
         struct sockaddr_storage address;
@@ -36,6 +36,7 @@ struct RelayConnection {
         const RelayRule *rule; /* of the relay's configuration; NULL: it is not admitted, or ends */
         unsigned generation;   /* of the files by which its certificate was verified */
         time_t expires;
+        bool is_http;          /* it reads metrics: bytes pass to and from their server, and not perfd */
         bool is_logged;        /* its end */
         bool may_pass;         /* perfd has accepted the greeting */
         bool has_ended;        /* the client has sent its last byte */
@@ -91,6 +92,8 @@ void connection_linger(RelayConnection *c);
 int connection_find_rule(const RelayConfig *config, const X509 *certificate, const RelayRule **ret_rule, char **ret_name);
 /* Of one that is admitted: begins to connect with perfd. */
 void connection_greet(RelayConnection *c);
+/* The same of one that reads metrics: connects it with their server. */
+void connection_serve_metrics(RelayConnection *c);
 
 /* unwritten.c */
 void unwritten_deinit(Unwritten *u);
@@ -104,3 +107,5 @@ void unwritten_drop(Unwritten *u, size_t n);
 /* tell.c: frames of the relay itself. -ENOMEM. */
 int tell_refusal(Perfd__V1__Status status, const char *reason, const char *text, Unwritten *to);
 int tell_hello(const RelayConnection *c, Unwritten *to);
+/* A refusal as HTTP has it. */
+int tell_http(const char *text, Unwritten *to);

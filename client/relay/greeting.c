@@ -1,6 +1,7 @@
 /*
  * The first frame on a connection to perfd is the relay's, before any byte of the client: what this client may do. perfd holds the
- * connection to it from then on, on parsed expressions, so the relay need not understand a request.
+ * connection to it from then on, on parsed expressions, so the relay need not understand a request. Who reads metrics is connected with
+ * the relay's own server of them instead.
  */
 #include <errno.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include <sys/un.h>
 
 #include "client/relay/connection.h"
+#include "daemon/base/cleanup.h"
 #include "daemon/base/error.h"
 #include "daemon/base/log.h"
 
@@ -34,7 +36,8 @@ static void log_connected(RelayConnection *c) {
         log_print_with(LOG_INFO, MESSAGE_REMOTE_CONNECTED,
                        LOG_FIELDS({ "ADDRESS", address }, { "SUBJECT", c->peer.subject }, { "SERIAL", c->peer.serial },
                                   { "CLIENT", c->name }),
-                       "%s, %s, is connected, by the item '%s' of 'clients'", c->name, address, c->rule->name);
+                       "%s, %s, is connected%s, by the item '%s' of 'clients'", c->name, address, c->is_http ? " for metrics" : "",
+                       c->rule->name);
 }
 
 /* 0; -1: it has ended. */
@@ -54,6 +57,39 @@ static int try_connect(RelayConnection *c) {
         return -1;
 }
 
+/* Nothing is waited for yet. -errno. */
+static int add_source(RelayConnection *c) {
+        int r = sd_event_add_io(c->relay->event, &c->perfd_source, c->perfd_fd, EPOLLIN, on_perfd, c);
+
+        return r < 0 ? r : sd_event_source_set_enabled(c->perfd_source, SD_EVENT_OFF);
+}
+
+/* There is nobody to greet. */
+void connection_serve_metrics(RelayConnection *c) {
+        int ends[2], r;
+
+        c->state = RELAY_GREETING;
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0) {
+                connection_refuse(c, PERFD__V1__STATUS__STATUS_EXHAUSTED, "no-metrics", strerror(errno));
+                return;
+        }
+        c->perfd_fd = ends[0];
+        r = add_source(c);
+        if (r < 0) {
+                close_fd(ends[1]);
+                connection_lose(c, "no-memory", strerror(-r));
+                return;
+        }
+        if (!metrics_server_give(c->relay->metrics, ends[1])) {
+                connection_refuse(c, PERFD__V1__STATUS__STATUS_EXHAUSTED, "no-metrics", "too many requests of metrics wait");
+                return;
+        }
+        c->may_pass = true;
+        c->state = RELAY_PUMPING;
+        log_connected(c);
+        connection_progress(c);
+}
+
 void connection_greet(RelayConnection *c) {
         int r;
 
@@ -67,9 +103,7 @@ void connection_greet(RelayConnection *c) {
         frame_reader_init(&c->greeting, GREETING_MAX);
         r = tell_hello(c, &c->in);
         if (r >= 0)
-                r = sd_event_add_io(c->relay->event, &c->perfd_source, c->perfd_fd, EPOLLIN, on_perfd, c);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(c->perfd_source, SD_EVENT_OFF);
+                r = add_source(c);
         if (r < 0) {
                 connection_lose(c, "no-memory", strerror(-r));
                 return;

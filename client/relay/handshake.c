@@ -47,7 +47,10 @@ static void admit(RelayConnection *c, const RelayRule *rule, char *name) {
         relay_count(&r->counters.n_admitted, 1);
         c->expires = tls_expiry(c->ssl);
         token_bucket_init(&c->bucket, rule->bytes_per_second, clock_now(CLOCK_MONOTONIC));
-        connection_greet(c);
+        if (c->is_http)
+                connection_serve_metrics(c);
+        else
+                connection_greet(c);
         (void)relay_set_expiry(r);
 }
 
@@ -60,6 +63,7 @@ static void on_authenticated(RelayConnection *c) {
         int r;
 
         c->deadline = 0;
+        c->is_http = tls_is_http(c->ssl);
         tls_peer_describe(&c->peer, certificate);
         if (c->generation != c->relay->generation) { /* files were read meanwhile */
                 if (!c->relay->tls) {
@@ -80,6 +84,11 @@ static void on_authenticated(RelayConnection *c) {
         if (!rule) {
                 connection_refuse(c, PERFD__V1__STATUS__STATUS_DENIED, "not-permitted", "no item of 'clients' in relay.yaml matches a name "
                                   "of this certificate");
+                return;
+        }
+        if (c->is_http && !rule->metrics) {
+                connection_refuse(c, PERFD__V1__STATUS__STATUS_DENIED, "not-permitted", "its item of 'clients' in relay.yaml has no "
+                                  "'metrics: true'");
                 return;
         }
         if (count_of_name(c, rule, name) >= rule->connections) {

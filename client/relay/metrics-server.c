@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "client/relay/listening-socket.h"
 #include "client/relay/metrics-accept.h"
@@ -40,8 +41,10 @@ struct MetricsServer {
         Collector collector;
         char *stream;
         Strings addresses; /* as relay.yaml has them */
-        struct pollfd *polls; /* stop_fd, libmicrohttpd's epoll, and a socket for each address */
+        struct pollfd *polls; /* stop_fd, libmicrohttpd's epoll, given_fds[0], and a socket for each address */
         int stop_fd;
+        int given_fds[2];   /* a pipe of fds: metrics_server_give() */
+        bool is_for_clients; /* by TLS */
         uint64_t n_connections_max, n_connections;
         nsec_t request_timeout;
         uint64_t n_series_max;
@@ -50,7 +53,7 @@ struct MetricsServer {
         struct MHD_Response *not_found, *not_allowed, *unavailable;
 };
 
-enum { POLL_STOP, POLL_HTTP, N_POLLS };
+enum { POLL_STOP, POLL_HTTP, POLL_GIVEN, N_POLLS };
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
@@ -127,9 +130,34 @@ static void end_late_ones(MetricsServer *s) {
                 }
 }
 
-static void accept_some(MetricsServer *s, int listen_fd) {
+/* Takes the fd. */
+static void add_connection(MetricsServer *s, int fd, const struct sockaddr_storage *address, socklen_t size) {
         static const int send_buffer = SEND_BUFFER;
 
+        if (s->n_connections >= s->n_connections_max) {
+                s->collector.http.n_overloads++;
+                close_fd(fd);
+                return;
+        }
+        (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof(send_buffer));
+        (void)MHD_add_connection(s->http, fd, (const struct sockaddr *)address, size); /* closes it where it fails */
+}
+
+/* -1: none is there. */
+static int read_given(const MetricsServer *s) {
+        int fd;
+
+        return read(s->given_fds[0], &fd, sizeof(fd)) == sizeof(fd) ? fd : -1;
+}
+
+static void take_given(MetricsServer *s) {
+        const struct sockaddr_storage address = { .ss_family = AF_UNIX };
+
+        for (int i = 0, fd; i < ACCEPTS_PER_TURN && (fd = read_given(s)) >= 0; i++)
+                add_connection(s, fd, &address, sizeof(sa_family_t));
+}
+
+static void accept_some(MetricsServer *s, int listen_fd) {
         for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
                 struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
                 socklen_t size = sizeof(address);
@@ -139,13 +167,8 @@ static void accept_some(MetricsServer *s, int listen_fd) {
                         s->pause_until = clock_now(CLOCK_MONOTONIC) + PAUSE;
                 if (fd < 0 && errno != ECONNABORTED)
                         return;
-                if (fd >= 0 && s->n_connections >= s->n_connections_max) {
-                        s->collector.http.n_overloads++;
-                        close_fd(fd);
-                } else if (fd >= 0) {
-                        (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof(send_buffer));
-                        (void)MHD_add_connection(s->http, fd, (struct sockaddr *)&address, size); /* closes it where it fails */
-                }
+                if (fd >= 0)
+                        add_connection(s, fd, &address, size);
         }
 }
 
@@ -182,6 +205,8 @@ static int run(void *userdata) {
                 for (size_t i = N_POLLS; accepts && i < n; i++)
                         if (s->polls[i].revents)
                                 accept_some(s, s->polls[i].fd);
+                if (s->polls[POLL_GIVEN].revents)
+                        take_given(s);
                 end_late_ones(s);
                 (void)MHD_run(s->http);
         }
@@ -212,6 +237,10 @@ MetricsServer *metrics_server_stop(MetricsServer *s) {
         if (s->http)
                 MHD_stop_daemon(s->http);
         collector_deinit(&s->collector);
+        for (int fd; s->given_fds[0] >= 0 && (fd = read_given(s)) >= 0;)
+                close_fd(fd);
+        close_fd(s->given_fds[0]);
+        close_fd(s->given_fds[1]);
         for (size_t i = N_POLLS; s->polls && i < N_POLLS + s->addresses.n; i++)
                 close_fd(s->polls[i].fd);
         if (s->not_found)
@@ -277,7 +306,12 @@ static int start_http(MetricsServer *s) {
                 return error_origin(-ENOMEM);
         s->polls[POLL_STOP] = (struct pollfd){ .fd = s->stop_fd, .events = POLLIN };
         s->polls[POLL_HTTP] = (struct pollfd){ .fd = epoll->epoll_fd, .events = POLLIN };
+        s->polls[POLL_GIVEN] = (struct pollfd){ .fd = s->given_fds[0], .events = POLLIN };
         return thread_start(&s->thread, THREAD_METRICS, "metrics", -1, run, s);
+}
+
+static bool is_needed(const RelayConfig *config) {
+        return config->metrics_listen.n > 0 || relay_config_has_metrics_clients(config);
 }
 
 int metrics_server_start(const RelayConfig *config, const RelayCounters *counters, const MetricsServer *before, MetricsServer **ret,
@@ -286,17 +320,19 @@ int metrics_server_start(const RelayConfig *config, const RelayCounters *counter
         int r;
 
         *ret = NULL;
-        if (config->metrics_listen.n == 0)
+        if (!is_needed(config))
                 return 0;
         s = calloc(1, sizeof(*s));
         if (!s)
                 return error_origin(-ENOMEM);
         *s = (MetricsServer){ .last = &s->first, .n_connections_max = config->metrics_connections,
-                              .request_timeout = config->metrics_request_timeout, .n_series_max = config->metrics_series };
+                              .request_timeout = config->metrics_request_timeout, .n_series_max = config->metrics_series,
+                              .is_for_clients = relay_config_has_metrics_clients(config), .given_fds = { -1, -1 } };
         s->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         s->stream = strdup(config->stream);
         collector_init(&s->collector, s->stream, s->n_series_max, counters);
-        r = s->stop_fd < 0 || !s->stream ? error_origin(s->stream ? -errno : -ENOMEM) : 0;
+        r = !s->stream ? error_origin(-ENOMEM)
+            : s->stop_fd < 0 || pipe2(s->given_fds, O_CLOEXEC | O_NONBLOCK) < 0 ? error_origin(-errno) : 0;
         if (r == 0)
                 r = open_sockets(s, config, before, e);
         if (r == 0)
@@ -306,10 +342,18 @@ int metrics_server_start(const RelayConfig *config, const RelayCounters *counter
         return r;
 }
 
+bool metrics_server_give(MetricsServer *s, int fd) {
+        if (s && write(s->given_fds[1], &fd, sizeof(fd)) == sizeof(fd)) /* all of it or nothing: pipe(7), PIPE_BUF */
+                return true;
+        close_fd(fd);
+        return false;
+}
+
 bool metrics_server_is_of(const MetricsServer *s, const RelayConfig *config) {
-        if (!s)
-                return config->metrics_listen.n == 0;
-        return strings_equal(&s->addresses, &config->metrics_listen) && strcmp(s->stream, config->stream) == 0 &&
+        if (!s || !is_needed(config))
+                return !s && !is_needed(config);
+        return s->is_for_clients == relay_config_has_metrics_clients(config) &&
+               strings_equal(&s->addresses, &config->metrics_listen) && strcmp(s->stream, config->stream) == 0 &&
                s->n_connections_max == config->metrics_connections && s->request_timeout == config->metrics_request_timeout &&
                s->n_series_max == config->metrics_series;
 }

@@ -50,6 +50,12 @@ static int write_record(RelayConnection *c, const uint8_t *bytes, size_t n) {
         return -1;
 }
 
+/* HTTP has no frames: it can be cut anywhere. */
+static void follow(RelayConnection *c, const uint8_t *bytes, size_t n) {
+        if (!c->is_http)
+                frame_track_pass(&c->track, bytes, n);
+}
+
 /* The next record of what is kept. As write_record(). */
 static int write_unwritten(RelayConnection *c) {
         size_t held = c->out.end - c->out.begin;
@@ -57,7 +63,7 @@ static int write_unwritten(RelayConnection *c) {
 
         if (c->n_committed == 0) {
                 c->n_committed = held < TLS_RECORD_MAX ? held : TLS_RECORD_MAX;
-                frame_track_pass(&c->track, c->out.bytes + c->out.begin, c->n_committed);
+                follow(c, c->out.bytes + c->out.begin, c->n_committed);
         }
         r = write_record(c, c->out.bytes + c->out.begin, c->n_committed);
         if (r > 0) {
@@ -80,7 +86,7 @@ static int pass_record(RelayConnection *c, size_t most) {
                 return 1;
         }
         token_bucket_take(&c->bucket, (size_t)n);
-        frame_track_pass(&c->track, bytes, (size_t)n);
+        follow(c, bytes, (size_t)n);
         r = write_record(c, bytes, (size_t)n);
         if (r == 0) {
                 if (unwritten_add(&c->out, bytes, (size_t)n) < 0) {

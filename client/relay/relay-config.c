@@ -169,8 +169,8 @@ static const Node *find_list(const Node *root, const char *section, const char *
 static void loopback_check(Build *b, const RelayConfig *c, const Node *item, const Endpoint *endpoint) {
         if (!endpoint_is_loopback(endpoint)) {
                 config_diagnostics_add(b->diagnostics, item->at, "metrics.listen: found %s, which other hosts reach, and metrics are served "
-                        "without TLS; use an address of this host alone, such as 127.0.0.1:9464 or [::1]:9464, and let other hosts run "
-                        "`perfctl --host tls://HOST:PORT metrics`", QUOTE(item->text));
+                        "without TLS; use an address of this host alone, such as 127.0.0.1:9464 or [::1]:9464, and let other hosts read "
+                        "them by TLS: 'metrics: true' in an item of 'clients'", QUOTE(item->text));
                 return;
         }
         for (size_t i = 0; i < c->listen.n; i++)
@@ -328,7 +328,14 @@ static bool texts_equal(const char *a, const char *b) {
         return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
+bool relay_config_has_metrics_clients(const RelayConfig *c) {
+        for (size_t i = 0; i < c->n_rules; i++)
+                if (c->rules[i].metrics)
+                        return true;
+        return false;
+}
+
 bool relay_rule_grants_same(const RelayRule *a, const RelayRule *b) {
         return strings_equal(&a->events, &b->events) && texts_equal(a->where, b->where) && a->status == b->status &&
-               a->raw == b->raw && a->control == b->control && a->queue == b->queue;
+               a->raw == b->raw && a->metrics == b->metrics && a->control == b->control && a->queue == b->queue;
 }

@@ -21,7 +21,7 @@ typedef struct RelayRule {
         Pattern *glob;
         Strings events;
         char *where; /* NULL: none */
-        bool status, raw, control;
+        bool status, raw, metrics, control;
         uint64_t queue;            /* bytes; 0: what perfd gives */
         uint64_t connections;      /* of one name at a time */
         uint64_t bytes_per_second; /* 0: unlimited */
@@ -62,5 +62,7 @@ DEFINE_CLEANUP(RelayConfig *, relay_config_free)
 
 /* Where the value of a key of the file as a whole stands, "listen.key"; else the file. */
 ConfigPlace relay_config_place(const RelayConfig *c, const char *pattern);
+/* Whether a client may read metrics by TLS. */
+bool relay_config_has_metrics_clients(const RelayConfig *c);
 /* Whether both let a client do the same, so that its stream can go on. */
 bool relay_rule_grants_same(const RelayRule *a, const RelayRule *b);

@@ -49,6 +49,7 @@ const Key relay_keys[] = {
           "predicate that restricts the samples of the client", IN_RULE(where) },
         { "clients[].status", KEY_BOOL, "true", "true or false", "query state, events and the ledger", IN_RULE(status) },
         { "clients[].raw", KEY_BOOL, "false", "true or false", "the raw bytes of samples", IN_RULE(raw) },
+        { "clients[].metrics", KEY_BOOL, "false", "true or false", "metrics of perfd and of the relay, by HTTP in TLS", IN_RULE(metrics) },
         { "clients[].queue", KEY_SIZE, NULL, "a size from 64KiB to 1GiB", "the largest queue that a stream of the client may have",
           IN_RULE(queue), .min = 64 * KIB, .max = GIB },
         { "clients[].connections", KEY_COUNT, "16", "a whole number from 1 to 65536", "connections of one name at a time",

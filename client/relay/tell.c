@@ -1,5 +1,7 @@
 /* The only frames that the relay makes: the greeting to perfd, and why a client is refused or ended. All others it passes on. */
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "client/relay/connection.h"
 #include "daemon/base/cleanup.h"
@@ -23,6 +25,14 @@ int tell_refusal(Perfd__V1__Status status, const char *reason, const char *text,
         frame_header_put(frame, (uint32_t)length);
         perfd__v1__server_message__pack(&m, frame + FRAME_HEADER_SIZE);
         return unwritten_add(to, frame, FRAME_HEADER_SIZE + length);
+}
+
+int tell_http(const char *text, Unwritten *to) {
+        char bytes[600];
+        int n = snprintf(bytes, sizeof(bytes), "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %zu\r\n"
+                         "Connection: close\r\n\r\n%.400s\n", strnlen(text, 400) + 1, text);
+
+        return unwritten_add(to, (const uint8_t *)bytes, (size_t)n);
 }
 
 int tell_hello(const RelayConnection *c, Unwritten *to) {

@@ -20,6 +20,8 @@
 #include "daemon/base/printable.h"
 
 #define PROTOCOL "\x07" "perfd/1"
+#define HTTP "http/1.1"
+#define PROTOCOL_OR_HTTP PROTOCOL "\x08" HTTP
 #define CHAIN_MAX (64 << 10) /* bytes of certificates that a client may send */
 #define DEPTH_MAX 8
 #define TEXT_SIZE 512 /* of a subject */
@@ -168,14 +170,16 @@ static int on_client_hello(SSL *ssl, int *alert, void *userdata) {
 
 static int on_alpn(SSL *ssl, const unsigned char **ret, unsigned char *ret_length, const unsigned char *offered, unsigned length,
                    void *userdata) {
-        if (SSL_select_next_proto((unsigned char **)ret, ret_length, (const unsigned char *)PROTOCOL, sizeof(PROTOCOL) - 1, offered,
+        const char *protocols = userdata;
+
+        if (SSL_select_next_proto((unsigned char **)ret, ret_length, (const unsigned char *)protocols, (unsigned)strlen(protocols), offered,
                                   length) == OPENSSL_NPN_NEGOTIATED)
                 return SSL_TLSEXT_ERR_OK;
         refuse_protocol(ssl);
         return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-static SSL_CTX *context_new(void) {
+static SSL_CTX *context_new(const RelayConfig *c) {
         SSL_CTX *context = SSL_CTX_new(TLS_server_method());
 
         if (!context || SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) != 1 || SSL_CTX_set_num_tickets(context, 0) != 1) {
@@ -190,7 +194,7 @@ static SSL_CTX *context_new(void) {
         SSL_CTX_set_verify_depth(context, DEPTH_MAX);
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, on_verify);
         SSL_CTX_set_client_hello_cb(context, on_client_hello, NULL);
-        SSL_CTX_set_alpn_select_cb(context, on_alpn, NULL);
+        SSL_CTX_set_alpn_select_cb(context, on_alpn, relay_config_has_metrics_clients(c) ? (void *)PROTOCOL_OR_HTTP : (void *)PROTOCOL);
         return context;
 }
 
@@ -198,7 +202,7 @@ int tls_context_new(const RelayConfig *c, ConfigDiagnostics *m, SSL_CTX **ret) {
         int (*const load[])(SSL_CTX *, const TlsFiles *, ConfigDiagnostics *) = { tls_load_certificate, tls_load_key, tls_load_cas,
                                                                                   tls_load_crls };
         const TlsFiles files = { .config = c, .section = "listen", .certificate = c->certificate, .key = c->key, .ca = c->ca, .crl = c->crl };
-        SSL_CTX *context = context_new();
+        SSL_CTX *context = context_new(c);
         int r = context ? 0 : error_origin(-ENOMEM), one;
 
         for (size_t i = 0; i < ARRAY_SIZE(load) && r >= 0; i++) {
@@ -212,6 +216,14 @@ int tls_context_new(const RelayConfig *c, ConfigDiagnostics *m, SSL_CTX **ret) {
         else
                 SSL_CTX_free(context);
         return r;
+}
+
+bool tls_is_http(const SSL *ssl) {
+        const unsigned char *protocol;
+        unsigned length;
+
+        SSL_get0_alpn_selected(ssl, &protocol, &length);
+        return length == strlen(HTTP) && memcmp(protocol, HTTP, length) == 0;
 }
 
 int tls_verify_again(SSL *ssl, SSL_CTX *context) {

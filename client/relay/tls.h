@@ -8,8 +8,9 @@
 #define TLS_RECORD_MAX 16384 /* bytes of data in one record */
 
 /*
- * TLS 1.3 with a certificate on both sides, for the ALPN protocol perfd/1. 0; REFUSED_INVALID: each error of each file has been added at
- * the place of its key; negative: -ENOMEM. `c` may be incomplete: then nothing is made, and only what is there is looked at.
+ * TLS 1.3 with a certificate on both sides, for the ALPN protocol perfd/1, and http/1.1 if a client may read metrics. 0;
+ * REFUSED_INVALID: each error of each file has been added at the place of its key; negative: -ENOMEM. `c` may be incomplete: then nothing
+ * is made, and only what is there is looked at.
  */
 int tls_context_new(const RelayConfig *c, ConfigDiagnostics *m, SSL_CTX **ret);
 
@@ -29,6 +30,8 @@ const char *tls_verify_reason(int error);
 /* What OpenSSL's queue of errors says of a handshake that has failed, which empties it. */
 void tls_explain(TlsPeer *p);
 
+/* Of a handshake that is over: whether the client wants metrics, by http/1.1, and not streams. */
+bool tls_is_http(const SSL *ssl);
 /* Whether the certificate of the peer is valid at this moment, by what the files of `context` say. X509_V_OK or the error. */
 int tls_verify_again(SSL *ssl, SSL_CTX *context);
 /* When the relay's own certificate ends; 0: it has none, as `context` is NULL. */

@@ -12,7 +12,7 @@ import urllib.parse
 
 import perfd
 from perfd import Daemon, Skip, Workload, add, check, equal, pb, wait_until
-from relay import free_port
+from relay import Relay, free_port
 from test_metrics import families
 from test_perfctl import GETPPID
 from test_promises import CPUS
@@ -108,7 +108,7 @@ def test_names():
 class Prometheus:
     """A server of one's own, on loopback, that scrapes a relay every second."""
 
-    def __init__(self, port):
+    def __init__(self, port, keys=""):
         if not shutil.which("prometheus"):
             raise Skip("no prometheus; ./tests/packages test installs it")
         self.folder = tempfile.TemporaryDirectory(prefix="perfd-test.")
@@ -116,7 +116,7 @@ class Prometheus:
         path = os.path.join(self.folder.name, "prometheus.yml")
         with open(path, "w", encoding="ascii") as f:
             f.write(f"global: {{ scrape_interval: 1s, evaluation_interval: 1s }}\nrule_files: ['{RULES}']\n"
-                    f"scrape_configs: [{{ job_name: perfd, static_configs: [{{ targets: ['127.0.0.1:{port}'] }}] }}]\n")
+                    f"scrape_configs: [{{ job_name: perfd, static_configs: [{{ targets: ['127.0.0.1:{port}'] }}]{keys} }}]\n")
         promtool("check", "config", path)
         self.log = open(os.path.join(self.folder.name, "log"), "w+b")  # pylint: disable=consider-using-with
         self.process = subprocess.Popen(["prometheus", "--config.file", path, "--storage.tsdb.path", os.path.join(self.folder.name, "tsdb"),
@@ -195,6 +195,16 @@ def test_scrape():
         relay.stop()
         wait_until(lambda: list(server.query('up{job="perfd"}').values()) == [0], "it to see that the relay is gone")
         check("level=error" not in server.said(), server.said())
+
+
+def test_by_tls():
+    """As perfd-relay(8) has it: with a certificate, at the address of streams."""
+    with Daemon() as daemon, Relay(daemon, "[{ name: client, metrics: true }]", server=["localhost", "127.0.0.1"]) as relay:
+        files = f"ca_file: {relay.at('ca.crt')}, cert_file: {relay.at('client.crt')}, key_file: {relay.at('client.key')}"
+        with Prometheus(relay.port, f", scheme: https, tls_config: {{ {files} }}") as server:
+            wait_until(lambda: list((server.query("perfd_up") or {}).values()) == [1], "the first scrape")
+            target, = server.get("targets")["activeTargets"]
+            equal((target["health"], target["lastError"], target["scrapeUrl"]), ("up", "", f"https://127.0.0.1:{relay.port}/metrics"), "the target")
 
 
 def test_perfd_away():

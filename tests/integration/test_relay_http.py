@@ -4,6 +4,7 @@ import contextlib
 import os
 import select
 import socket
+import ssl
 import threading
 
 import perfd
@@ -14,7 +15,7 @@ from test_perfctl import GETPPID
 from test_promises import CPUS
 from test_relay import Reader, sent_to
 from test_relay_hostile import is_closed, rss
-from test_relay_metrics import ask, scrape, serve, settled
+from test_relay_metrics import ask, ask_by_tls, scrape, serve, settled
 
 CALLS = 50_000
 CROWD = 500
@@ -70,6 +71,29 @@ def test_garbage():
             equal(ask(relay.metrics)[0], 200, f"a scrape behind {name}")
         equal(quiet.request(status=pb.Empty()).daemon.pid, daemon.pid, "who was there before is served")
         check(rss(relay) < 64 << 20 or perfd.SANITIZER != "none", f"{rss(relay)} bytes of memory")
+
+
+def test_garbage_by_tls():
+    """The same of a client that may read metrics by TLS; one that asks, and then reads nothing, is over in its time."""
+    rules = "[{ name: client, events: ['*'] }, { name: scraper, metrics: true }]"
+    with Daemon() as daemon, serve(daemon, ", request-timeout: 2s, connections: 4", clients=rules) as relay, relay.client() as quiet:
+        relay.ca.issue("scraper")
+        for name, garbage in GARBAGE.items():
+            with relay.connect("scraper", alpn=["http/1.1"]) as s:
+                with contextlib.suppress(ConnectionError, ssl.SSLError):
+                    s.sendall(garbage)
+                answer = b""
+                with contextlib.suppress(ConnectionError, ssl.SSLError):
+                    answer = read_to_end(s)
+            check(answer[:9] in (b"", b"HTTP/1.1 ", b"HTTP/1.0 "), f"{name}: {answer[:200]}")
+            equal(ask_by_tls(relay, "scraper")[0], 200, f"a scrape behind {name}")
+        with contextlib.ExitStack() as stack:
+            crowd = [stack.enter_context(relay.connect("scraper", alpn=["http/1.1"])) for _ in range(8)]
+            for s in crowd:
+                s.sendall(REQUEST[:30])
+            equal([read_to_end(s) for s in crowd], [b""] * 8, "answers to halves, above and below the limit of connections")
+        equal(ask_by_tls(relay, "scraper")[0], 200, "a scrape behind them")
+        equal(quiet.request(status=pb.Empty()).daemon.pid, daemon.pid, "who reads streams is served")
 
 
 def test_one_request():

@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import perfd
-from perfd import Daemon, add, check, equal, wait_until
+from perfd import Daemon, add, check, equal, pb, wait_until
 from relay import RELAY, Relay, free_port
 from test_metrics import families, families_of, of
 from test_perfctl import GETPPID
@@ -195,7 +195,7 @@ def test_check():
         for yaml, said in (
                 ("metrics:\n  listen: ['127.0.0.1:9464', '0.0.0.0:9464', '[::]:1']\n",
                  ["6:30: metrics.listen: found '0.0.0.0:9464', which other hosts reach, and metrics are served without TLS; use an address of "
-                  "this host alone, such as 127.0.0.1:9464 or [::1]:9464, and let other hosts run `perfctl --host tls://HOST:PORT metrics`",
+                  "this host alone, such as 127.0.0.1:9464 or [::1]:9464, and let other hosts read them by TLS: 'metrics: true' in an item of 'clients'",
                   "6:46: metrics.listen: found '[::]:1', which other hosts reach"]),
                 (f"metrics: {{ listen: ['127.0.0.1:{relay.port}'] }}\n", [f"5:21: metrics.listen: found '127.0.0.1:{relay.port}', which listen.tls has too"]),
                 ("metrics: { listen: [localhost:1, '127.0.0.1'] }\n",
@@ -250,6 +250,58 @@ def test_certificate():
         equal(of(settled(relay), "perfd_relay_certificate_end_timestamp_seconds"), before, "before it is read")
         relay.reload()
         equal(of(settled(relay), "perfd_relay_certificate_end_timestamp_seconds"), after, "behind a reload")
+
+
+def ask_by_tls(relay, name, method="GET", path="/metrics", accept=None, alpn=("h2", "http/1.1")):
+    """As ask(), of a client with this certificate at the address of streams."""
+    connection = http.client.HTTPSConnection("localhost", relay.port, timeout=perfd.PATIENCE, context=relay.context(name, alpn=alpn))
+    try:
+        connection.request(method, path, headers={"Accept": accept} if accept else {})
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read().decode("utf-8")
+    finally:
+        connection.close()
+
+
+def test_by_tls():
+    """The same for a client whose item permits it, and for no other; streams beside it; a reload begins and ends it."""
+    rules = "[{ name: client, events: ['*'] }, { name: 'scraper*', events: [calls], metrics: true, connections: 2 }]"
+    with Daemon() as daemon, daemon.client() as control, Relay(daemon, rules) as relay:
+        add(control, {"event": GETPPID, "name": "calls"}, "cpu-clock")
+        for name in "scraper", "stranger":
+            relay.ca.issue(name)
+        local = {key for key in families(daemon)[0] if not key[0].startswith("perfd_subscriber_")}
+        for is_open in False, True:
+            status, headers, text = ask_by_tls(relay, "scraper", accept=OPENMETRICS if is_open else None)
+            equal((status, int(headers["Content-Length"])), (200, len(text.encode())), text)
+            equal({key for key in families_of(text, is_open) if not key[0].startswith("perfd_relay_")}, local, "the series of perfctl")
+        relay.wait_for("CN:scraper, 127[^\n]*, is connected for metrics, by the item 'scraper\\*'")
+        relay.wait_for("CN:scraper, 127[^\n]*, has ended after \\d+ bytes: metrics were answered")
+        equal([ask_by_tls(relay, "scraper", *words)[0] for words in (["HEAD"], ["GET", "/"], ["POST"])], [200, 404, 405], "other requests")
+        for name, said in ("client", "its item of 'clients' in relay.yaml has no 'metrics: true'\n"), \
+                          ("stranger", "no item of 'clients' in relay.yaml matches a name of this certificate\n"):
+            equal(ask_by_tls(relay, name)[::2], (403, said), name)
+        check("certificate required" in said_by_tls(relay, None), "a client without a certificate")
+        check("no application protocol" in said_by_tls(relay, "scraper", alpn=["h2"]), "HTTP/2 alone")
+        with relay.connect("scraper", alpn=["http/1.1"]) as first, relay.connect("scraper", alpn=["http/1.1"]) as second, relay.client() as stream:
+            equal((relay.refusal("scraper").reason, ask_by_tls(relay, "scraper")[0]), ("connections", 403), "a third one of its name")
+            relay.configure(rules.replace(", metrics: true", ""))
+            relay.reload()
+            for s in first, second:
+                equal(s.recv(1), b"", "the end of a connection that is not permitted any more")
+            check("no application protocol" in said_by_tls(relay, "scraper"), "without a client that may read metrics")
+            equal(stream.request(status=pb.Empty()).daemon.pid, daemon.pid, "who reads streams stays")
+            relay.configure(rules)
+            relay.reload()
+            equal(ask_by_tls(relay, "scraper")[0], 200, "with it again")
+
+
+def said_by_tls(relay, name, **options):
+    try:
+        ask_by_tls(relay, name, **options)
+    except (ssl.SSLError, ConnectionError) as no:
+        return str(no).replace("_", " ").lower()
+    return ""
 
 
 def test_not_granted():

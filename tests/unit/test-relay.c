@@ -231,9 +231,15 @@ static void test_metrics(void **state) {
         assert_int_equal(c->metrics_listen.n, 0);
         assert_true(metrics_server_is_of(NULL, c));
         relay_config_free(c);
+        c = parse("version: 1\n" FILES "clients: [{ name: a }, { name: b, metrics: true }]\n", NULL); /* by TLS alone */
+        assert_true(relay_config_has_metrics_clients(c));
+        assert_false(metrics_server_is_of(NULL, c));
+        assert_false(relay_rule_grants_same(&c->rules[0], &c->rules[1]));
+        relay_config_free(c);
         parse("version: 1\n" FILES "clients: [{ name: a }]\nmetrics: { listen: ['192.0.2.1:1', '[::1]:7444'], series: 99 }\n",
               "4:21: metrics.listen: found '192.0.2.1:1', which other hosts reach, and metrics are served without TLS; use an address of "
-              "this host alone, such as 127.0.0.1:9464 or [::1]:9464, and let other hosts run `perfctl --host tls://HOST:PORT metrics`\n"
+              "this host alone, such as 127.0.0.1:9464 or [::1]:9464, and let other hosts read them by TLS: 'metrics: true' in an "
+              "item of 'clients'\n"
               "4:36: metrics.listen: found '[::1]:7444', which listen.tls has too: use another port\n"
               "4:59: metrics.series: found '99', expected a whole number from 100 to 100000\n");
 }
