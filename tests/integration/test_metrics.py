@@ -8,6 +8,7 @@ from perfd import Daemon, Skip, Workload, add, check, equal, pb, wait_until
 from test_control import PERFCTL
 from test_perfctl import GETPPID
 from test_promises import CPUS
+from test_targets import Tree
 
 CALLS = 1000
 
@@ -84,13 +85,19 @@ def test_numbers():
 
 def test_targets():
     """What an event is restricted to is a label of its counters; what the kernel counts is there by CPU."""
-    with Daemon(config="version: 1\ntargets: { workers: { pids: [1] } }\n") as daemon, daemon.client() as control:
+    container = "a" * 64
+    with Daemon(config="version: 1\ntargets: { workers: { pids: [1] } }\n") as daemon, daemon.client() as control, Tree() as tree:
+        tree.make("shop.service")
+        tree.make(f"machine.slice/libpod-{container}.scope")
+        add(control, {"event": GETPPID, "name": "of-unit", "target": pb.Target(units=["shop.service"])},
+            {"event": GETPPID, "name": "of-container", "target": pb.Target(containers=[container])})
         add(control, {"event": GETPPID, "name": "of-target", "target": pb.Target(name="workers")},
             {"event": GETPPID, "name": "of-cgroup", "target": pb.Target(cgroups=["/"])}, {"event": GETPPID, "name": "of-all"})
         values, _ = families(daemon)
         labels = {name: {tuple(label for label in has if label[0] not in ("cpu", "event")) for (sample, has) in values
-                         if sample == "perfd_event_count_total" and ("event", name) in has} for name in ("of-target", "of-cgroup", "of-all")}
-        equal(labels, {"of-target": {(("target", "workers"),)}, "of-cgroup": {(("cgroup", "/"),)}, "of-all": {()}}, "labels")
+                         if sample == "perfd_event_count_total" and ("event", name) in has} for name in ("of-target", "of-cgroup", "of-all", "of-unit", "of-container")}
+        equal(labels, {"of-target": {(("target", "workers"),)}, "of-cgroup": {(("cgroup", "/"),)}, "of-all": {()},
+                       "of-unit": {(("unit", "shop.service"),)}, "of-container": {(("container", container),)}}, "labels")
         check(("perfd_event_lost_total", (("cpu", str(CPUS[0])), ("event", "of-target"), ("reason", "kernel_ring"), ("target", "workers"))) in values,
               sorted(values))
 
