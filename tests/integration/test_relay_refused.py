@@ -95,18 +95,24 @@ def test_rights():
             for body in ({"subscribe": pb.SubscribeRequest(events=["clock"])},
                          {"subscribe": pb.SubscribeRequest(events=["calls"], payload=pb.PAYLOAD_RAW)},
                          {"subscribe": pb.SubscribeRequest(events=["calls"], ring_bytes=1 << 20)},
+                         {"subscribe": pb.SubscribeRequest(events=["calls"], queue_bytes=(64 << 10) + 1)},
+                         {"subscribe": pb.SubscribeRequest(events=["calls", "clock"])},
+                         {"subscribe": pb.SubscribeRequest(events=["calls"], records=1)},
                          {"ledger": pb.LedgerRequest()}, {"doctor": pb.Empty()}, {"remove": pb.SelectRequest(names=["calls"])},
                          {"add": pb.AddRequest(events=[pb.EventSpec(event="cpu-clock", period=1_000_000)])}, {"reload": pb.Empty()}):
                 refused(client, "not-granted", "STATUS_DENIED", **body)
             refused(client, "bad-request", hello=pb.Hello(protocol=1, limit=pb.Limit(events=["*"], status=True, raw=True)))
             equal([e.spec.name for e in client.request(list=pb.ListRequest()).list.events], ["calls"], "what it sees of events")
-            for where in "1 == 1) || (1 == 1", "sample.pid != 1) || (sample.pid != 1":
+            for where in "1 == 1) || (1 == 1", "sample.pid != 1) || (sample.pid != 1", "1 == 1) ||", "|| 1 == 1", "1 == 1 ||", "(1 == 1", "1 == 1)", \
+                         "sample.pid == 1) || (sample.pid != 1) || (sample.pid == 1", "sample.comm == \"a\") || (\"a\" == \"a\"":
                 refused(client, "bad-expression", subscribe=pb.SubscribeRequest(events=["calls"], where=where))
-            items = client.subscribe(["calls"], where="sample.pid != 1 || sample.pid == 1")
-            os.getppid()
-            client.stop()
-            equal(list(items), [], "samples of other processes, whatever the predicate is")
-            check(sum(row.occurred for row in daemon.ledger("calls").events) > 0, "no sample occurred that it could have had")
+        for where in "", "sample.pid != 1", "sample.pid != 1 || sample.pid == 1", "(sample.pid != 1) || (sample.pid >= 0)":
+            with relay.client() as client:
+                items = client.subscribe(["calls"], where=where)
+                os.getppid()
+                client.stop()
+                equal(list(items), [], f"samples of other processes, by {where!r}")
+        check(sum(row.occurred for row in daemon.ledger("calls").events) > 0, "no sample occurred that it could have had")
 
 
 def test_connections():
