@@ -11,7 +11,7 @@ import time
 import certificates
 import perfd
 from perfd import Daemon, Workload, add, check, equal, pb, wait_until
-from relay import Relay
+from relay import Relay, frame, read_message
 from test_perfctl import GETPPID
 from test_promises import CPUS
 
@@ -145,6 +145,33 @@ def test_reload():
             equal((stays.end["reason"], sent_to(stays.end)[0][2].get("late")), ("stopped", 0), "the end of the stream that stayed")
         relay.wait_for(r"CN:gone, [^\n]*has ended after \d+ bytes: certificate revoked")
         check("gone" not in relay.refused_by_tls("gone") and "revoked" in relay.refused_by_tls("gone").lower(), "it can come back")
+
+
+def test_renewal():
+    """As perfd-relay(8), Renewal, has it, under a stream: another certificate and key of the relay, another CA beside the old one, and then
+    instead of it, which ends who has a certificate of the old one."""
+    with Daemon() as daemon, Relay(daemon, "[{ name: '*', events: [calls] }]") as relay, flooded(relay, daemon, ["client"]) as (stays,):
+        new = certificates.Authority(relay.folder.name, "new", "another CA")
+        new.issue("newer")
+        new.write_crl()
+        before = relay.connect()
+        relay.ca.issue("server", alternatives=["localhost"], usage="serverAuth", end=20)
+        for name, others in ("ca.crt", "new.crt"), ("ca.crl", "new.crl"):
+            with open(relay.at(others), "rb") as f, open(relay.at(name), "ab") as to:
+                to.write(f.read())
+        relay.reload()
+        after = relay.connect("newer")
+        check(before.getpeercert()["serialNumber"] != after.getpeercert()["serialNumber"], "the relay has the old certificate still")
+        equal(daemon.status().n_subscribers, 1, "streams behind the reload")
+        for name, others in ("ca.crt", "new.crt"), ("ca.crl", "new.crl"):
+            with open(relay.at(others), "rb") as f, open(relay.at(name), "wb") as to:
+                to.write(f.read())
+        relay.process.send_signal(signal.SIGHUP)
+        equal(ended_with(stays), "unknown-ca", "the reason")
+        after.sendall(frame(hello=pb.Hello(protocol=1)))
+        equal(read_message(after).response.status, pb.STATUS_OK, "who has a certificate of the new CA stays")
+        before.close()
+        after.close()
 
 
 def test_reload_refused():
