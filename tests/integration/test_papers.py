@@ -99,6 +99,34 @@ def run_three(certificates, relay, watch):
         check(ran.returncode == 0 and "sched:sched_process_exec" in ran.stdout, ran)
 
 
+def test_python_by_tls():
+    """The lines of PROTOCOL.md by which Python reads a stream of another host, but for the host's name."""
+    with open(os.path.join(ROOT, "proto", "PROTOCOL.md"), encoding="utf-8") as f:
+        (code,) = [block for block in re.findall(r"^```python\n(.*?)^```$", f.read(), flags=re.M | re.S) if "ssl." in block]
+    check(code.count('"web1"') == 2, code)
+
+    def body():
+        with tempfile.TemporaryDirectory(prefix="perfd-test.") as folder, Daemon(shipped()) as daemon:
+            relay = os.path.join(BUILD, "client", "relay", "perfd-relay")
+            subprocess.run([relay, "certificates", folder, "--server", "localhost", "--client", "me", "--perfd", daemon.directory], check=True,
+                           stdout=subprocess.DEVNULL, timeout=perfd.PATIENCE)
+            environment = {**os.environ, "PYTHONPATH": os.path.join(BUILD, "client", "python"), "PYTHONUNBUFFERED": "1"}
+            code_here = "import socket\nimport ssl\nimport perfd\n" + code.replace('"web1"', '"localhost"')
+            with subprocess.Popen([relay, "--config", f"{folder}/relay.yaml"], stderr=subprocess.PIPE) as server:
+                try:
+                    check(b"ready" in server.stderr.readline(), "the relay is not ready")
+                    with subprocess.Popen([sys.executable, "-B", "-c", code_here], cwd=folder, env=environment, text=True,
+                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+                        line = executes(daemon, program)
+                        program.kill()
+                        said = program.communicate(timeout=perfd.PATIENCE)[1]
+                    check("sched:sched_process_exec" in line, f"{line!r}, and {said!r}")
+                finally:
+                    server.kill()
+
+    in_own_network(body)  # which has port 7443
+
+
 def test_library():
     """libperfd(3)'s program, built as the page says, without a warning."""
     with open(os.path.join(ROOT, "client", "libperfd.3"), encoding="utf-8") as f:
