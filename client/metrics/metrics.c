@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "client/metrics/pod.h"
+
 #define NSEC_PER_SEC 1e9
 #define TEXT_SIZE ((size_t)256) /* of a label that is made of several */
 
@@ -184,14 +186,14 @@ static void write_subscribers(Writer *w, const perfd_result *ledger) {
 #undef EACH_SUBSCRIBER
 }
 
-#define EVENT_LABELS_MAX 6
+#define EVENT_LABELS_MAX 7
 
 /* Whose counter it is: the event, its CPU, and what it is restricted to. A label without a value is none, to Prometheus too. */
 typedef struct EventLabels {
         Label labels[EVENT_LABELS_MAX];
         size_t n;
         CpuText cpu;
-        char units[TEXT_SIZE], containers[TEXT_SIZE], cgroups[TEXT_SIZE];
+        char units[TEXT_SIZE], containers[TEXT_SIZE], cgroups[TEXT_SIZE], pods[TEXT_SIZE];
 } EventLabels;
 
 static void label_add(EventLabels *l, const char *name, const char *value) {
@@ -206,6 +208,18 @@ static const char *join(char to[static TEXT_SIZE], const char *const *items, siz
         to[0] = '\0';
         for (size_t i = 0; i < n && at < TEXT_SIZE; i++)
                 at += (size_t)snprintf(to + at, TEXT_SIZE - at, "%s%s", i > 0 ? "," : "", items[i]);
+        return to;
+}
+
+/* Each pod once. */
+static const char *join_pods(char to[static TEXT_SIZE], const char *const *cgroups, size_t n) {
+        char pod[POD_UID_SIZE];
+        size_t at = 0;
+
+        to[0] = '\0';
+        for (size_t i = 0; i < n && at < TEXT_SIZE; i++)
+                if (pod_of_cgroup(cgroups[i], pod) && !strstr(to, pod))
+                        at += (size_t)snprintf(to + at, TEXT_SIZE - at, "%s%s", at > 0 ? "," : "", pod);
         return to;
 }
 
@@ -234,6 +248,7 @@ static void labels_set(EventLabels *l, const perfd_event_ledger *row, const perf
                 label_add(l, "target", event->spec->target ? event->spec->target : "");
                 label_add(l, "unit", join(l->units, event->spec->units, event->spec->n_units));
                 label_add(l, "container", join(l->containers, event->spec->containers, event->spec->n_containers));
+                label_add(l, "pod", join_pods(l->pods, event->spec->cgroups, event->spec->n_cgroups));
                 label_add(l, "cgroup", join(l->cgroups, event->spec->cgroups, event->spec->n_cgroups));
         }
 }

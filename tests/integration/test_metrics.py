@@ -85,19 +85,25 @@ def test_numbers():
 
 def test_targets():
     """What an event is restricted to is a label of its counters; what the kernel counts is there by CPU."""
-    container = "a" * 64
-    with Daemon(config="version: 1\ntargets: { workers: { pids: [1] } }\n") as daemon, daemon.client() as control, Tree() as tree:
+    container, pod = "a" * 64, "8a1c2f3e-0b4d-4c5e-9f60-718293a4b5c6"
+    with Daemon(config=f"version: 1\ntargets: {{ workers: {{ pids: [{os.getpid()}] }} }}\n") as daemon, daemon.client() as control, Tree() as tree:
         tree.make("shop.service")
         tree.make(f"machine.slice/libpod-{container}.scope")
+        slices = [f"kubepods-burstable-pod{pod.replace('-', '_')}.slice", f"kubepods/pod{pod}", "podium", f"pods/pod{'0' * 32}"]
+        for path in slices:
+            tree.make(path)
+        cgroups = [f"{tree.own}/{path}" for path in slices]
+        add(control, {"event": GETPPID, "name": "of-pod", "target": pb.Target(cgroups=cgroups)})
         add(control, {"event": GETPPID, "name": "of-unit", "target": pb.Target(units=["shop.service"])},
             {"event": GETPPID, "name": "of-container", "target": pb.Target(containers=[container])})
         add(control, {"event": GETPPID, "name": "of-target", "target": pb.Target(name="workers")},
             {"event": GETPPID, "name": "of-cgroup", "target": pb.Target(cgroups=["/"])}, {"event": GETPPID, "name": "of-all"})
         values, _ = families(daemon)
         labels = {name: {tuple(label for label in has if label[0] not in ("cpu", "event")) for (sample, has) in values
-                         if sample == "perfd_event_count_total" and ("event", name) in has} for name in ("of-target", "of-cgroup", "of-all", "of-unit", "of-container")}
+                         if sample == "perfd_event_count_total" and ("event", name) in has} for name in ("of-target", "of-cgroup", "of-all", "of-unit", "of-container", "of-pod")}
         equal(labels, {"of-target": {(("target", "workers"),)}, "of-cgroup": {(("cgroup", "/"),)}, "of-all": {()},
-                       "of-unit": {(("unit", "shop.service"),)}, "of-container": {(("container", container),)}}, "labels")
+                       "of-unit": {(("unit", "shop.service"),)}, "of-container": {(("container", container),)},
+                       "of-pod": {(("cgroup", ",".join(cgroups)[:255]), ("pod", f"{pod},{'0' * 32}"))}}, "labels")
         check(("perfd_event_lost_total", (("cpu", str(CPUS[0])), ("event", "of-target"), ("reason", "kernel_ring"), ("target", "workers"))) in values,
               sorted(values))
 
