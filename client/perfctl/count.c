@@ -4,11 +4,14 @@
  */
 #include "client/perfctl/count.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "client/perfctl/daemon-clock.h"
+#include "client/perfctl/host-gap.h"
+#include "client/perfctl/host-item.h"
 #include "client/perfctl/quantity.h"
 #include "client/perfctl/stream-loop.h"
 #include "client/perfctl/terminal.h"
@@ -25,7 +28,9 @@ typedef struct Count {
         Kallsyms symbols;
         const char **fields; /* that were asked for */
         EventWords counted_only; /* of which it was said that they have no samples */
-        int64_t wall_offset;
+        int64_t wall_offset; /* of the latest reading */
+        uint64_t latest;     /* of the stream's clock, ns: the last item or reading that came */
+        uint64_t received, missed; /* items, and those of gaps */
         uint64_t next;       /* CLOCK_MONOTONIC: when the interval ends; 0: it has not begun */
         uint64_t counted;    /* in all intervals */
         bool has_table;      /* one was printed */
@@ -127,6 +132,8 @@ static void on_wall(void *userdata, const perfd_wall_reading *reading) {
         Count *c = userdata;
 
         c->wall_offset = (int64_t)(reading->wall - reading->time);
+        c->latest = reading->time > c->latest ? reading->time : c->latest;
+        host_gap_put_line(c->p, reading->wall);
 }
 
 static void on_start(void *userdata, const perfd_start *s) {
@@ -138,6 +145,7 @@ static void on_start(void *userdata, const perfd_start *s) {
                 kallsyms_init(&c->symbols, s);
         if (c->p->json)
                 put_stream_start(&j, s, c->p->is_of_several);
+        host_note(c->p, NOTE_START, "%s", s->host);
 }
 
 /* Once: descriptions come again when an event changes. */
@@ -177,6 +185,8 @@ static void on_item(void *userdata, const perfd_item *item) {
         size_t entry;
         bool is_signed;
 
+        c->received++;
+        c->latest = perfd_item_time(item) > c->latest ? perfd_item_time(item) : c->latest;
         if (record != PERFD_SAMPLE) {
                 if (record == PERFD_LOST || record == PERFD_LOST_SAMPLES)
                         c->loop.loss.ring += perfd_item_lost(item);
@@ -196,7 +206,10 @@ static void on_item(void *userdata, const perfd_item *item) {
 }
 
 static void on_gap(void *userdata, const perfd_gap *gap) {
-        ((Count *)userdata)->loop.loss.dropped += gap->items;
+        Count *c = userdata;
+
+        c->loop.loss.dropped += gap->items;
+        c->missed += gap->items;
 }
 
 static void on_removed(void *userdata, uint32_t id, const char *name) {
@@ -211,6 +224,7 @@ static void on_end(void *userdata, const perfd_end *end) {
         print_last(c);
         if (c->p->json)
                 put_stream_end(&j, "counted", c->counted, end);
+        host_note_end(c->p, end);
         stream_loop_end(&c->loop, end, c->counted, "samples");
 }
 
@@ -259,6 +273,9 @@ int count_run(Perfctl *p, const CountOptions *options) {
         r = stream_loop_run(&c.loop, &options->subscription, &callbacks, choose);
         if (c.counted > 0 || c.has_table)
                 print_last(&c); /* of a stream that broke off */
+        if (c.latest > 0)
+                host_note(p, NOTE_WALL, "%" PRIu64, c.latest + (uint64_t)c.wall_offset);
+        host_note(p, NOTE_SUM, "%" PRIu64 " %" PRIu64 " %" PRIu64, c.counted, c.received, c.missed);
         free(c.fields);
         event_words_deinit(&c.counted_only);
         kallsyms_deinit(&c.symbols);

@@ -99,10 +99,11 @@ static const char *reason_of(const HostSum *s, int status) {
 }
 
 /* What both kinds of rows have. */
-static void put_sum_json(Json *j, const HostSum *s) {
+static void put_sum_json(Json *j, const char *counted, const HostSum *s) {
         perfd_count *counts = counts_of(s);
 
-        JSON_NUMBER(j, "printed", s->printed);
+        json_put_name(j, counted);
+        json_put_number(j, s->printed);
         JSON_NUMBER(j, "received", s->received);
         JSON_NUMBER(j, "missed", s->missed);
         ledger_put_counts_json(j, "lost", counts, s->n_lost);
@@ -113,15 +114,15 @@ static void put_sum_json(Json *j, const HostSum *s) {
         free(counts);
 }
 
-static void print_json(Output *o, const char *const *names, const HostSum *const *sums, const int *statuses, size_t n,
-                       const HostSum *all) {
+static void print_json(Output *o, const char *counted, const char *const *names, const HostSum *const *sums, const int *statuses,
+                       size_t n, const HostSum *all) {
         Json j = json_of(o);
 
         for (size_t i = 0; i < n; i++) {
                 json_begin(&j, '{');
                 JSON_STRING(&j, "host", names[i]);
                 JSON_STRING(&j, "kind", "host");
-                put_sum_json(&j, sums[i]);
+                put_sum_json(&j, counted, sums[i]);
                 JSON_STRING(&j, "reason", reason_of(sums[i], statuses[i]));
                 JSON_NUMBER(&j, "status", (uint64_t)statuses[i]);
                 json_end(&j, '}');
@@ -130,7 +131,7 @@ static void print_json(Output *o, const char *const *names, const HostSum *const
         json_begin(&j, '{');
         JSON_STRING(&j, "kind", "sum");
         JSON_NUMBER(&j, "hosts", n);
-        put_sum_json(&j, all);
+        put_sum_json(&j, counted, all);
         json_end(&j, '}');
         json_end_line(&j);
 }
@@ -150,12 +151,14 @@ static void put_row(Table *t, const char *name, const HostSum *s, const char *re
         free(counts);
 }
 
-static void print_table(const char *const *names, const HostSum *const *sums, const int *statuses, size_t n, const HostSum *all) {
+static void print_table(const char *counted, const char *const *names, const HostSum *const *sums, const int *statuses, size_t n,
+                        const HostSum *all) {
         static Output err;
         Table t;
 
         output_init(&err, STDERR_FILENO);
-        TABLE_INIT(&t, true, "HOST", ">PRINTED", ">RECEIVED", "LOST", "EXACT", "BALANCED", ">DISCONNECTED", ">AWAY", "END");
+        TABLE_INIT(&t, true, "HOST", strcmp(counted, "counted") == 0 ? ">COUNTED" : ">PRINTED", ">RECEIVED", "LOST", "EXACT", "BALANCED",
+                   ">DISCONNECTED", ">AWAY", "END");
         t.width = terminal_width(STDERR_FILENO);
         for (size_t i = 0; i < n; i++)
                 put_row(&t, names[i], sums[i], reason_of(sums[i], statuses[i]));
@@ -166,13 +169,14 @@ static void print_table(const char *const *names, const HostSum *const *sums, co
         output_flush(&err);
 }
 
-void host_ledger_print(Perfctl *p, const char *const *names, const HostSum *const *sums, const int *statuses, size_t n) {
+void host_ledger_print(Perfctl *p, const char *counted, const char *const *names, const HostSum *const *sums, const int *statuses,
+                       size_t n) {
         HostSum all = add_up(sums, n);
 
         output_flush(&p->out);
         if (p->json)
-                print_json(&p->out, names, sums, statuses, n, &all);
+                print_json(&p->out, counted, names, sums, statuses, n, &all);
         else
-                print_table(names, sums, statuses, n, &all);
+                print_table(counted, names, sums, statuses, n, &all);
         host_sum_deinit(&all);
 }

@@ -23,5 +23,6 @@ void host_sum_take_end(HostSum *s, const char *text);
 void host_sum_take_sum(HostSum *s, const char *text);
 void host_sum_deinit(HostSum *s);
 
-/* names, sums, statuses: n of each. JSON on stdout, or a table on stderr. */
-void host_ledger_print(Perfctl *p, const char *const *names, const HostSum *const *sums, const int *statuses, size_t n);
+/* counted: what `printed` is called. names, sums, statuses: n of each. JSON on stdout, or a table on stderr. */
+void host_ledger_print(Perfctl *p, const char *counted, const char *const *names, const HostSum *const *sums, const int *statuses,
+                       size_t n);

@@ -64,7 +64,7 @@ static int run_alone(const Hosts *s) {
         int r = s->run(p);
         const perfd_error *e = p->client ? perfd_client_error(p->client) : NULL;
 
-        if (s->form == HOSTS_MERGED && r != PERFCTL_OK && e && host_error_may_pass(e))
+        if (s->form != HOSTS_EACH && r != PERFCTL_OK && e && host_error_may_pass(e))
                 host_note(p, NOTE_PASSING, "%s", e->message);
         return r;
 }

@@ -101,6 +101,17 @@ static int worst(const Hosts *s) {
         return PERFCTL_OK;
 }
 
+static bool has_option(const Perfctl *p, const char *name) {
+        for (const Option *o = p->verb->options; o->name; o++)
+                if (strcmp(o->name, name) == 0)
+                        return true;
+        return false;
+}
+
+static const char *option_of(const Perfctl *p, const char *name) {
+        return has_option(p, name) ? perfctl_get(p, name) : NULL;
+}
+
 /* Of what is read until it ends, a row for each host. */
 static void print_ledger(Hosts *s) {
         const char **names = must_have(calloc(s->n, sizeof(*names)));
@@ -112,13 +123,16 @@ static void print_ledger(Hosts *s) {
                 sums[i] = &s->list[i].sum;
                 statuses[i] = s->list[i].status;
         }
-        host_ledger_print(s->p, names, sums, statuses, s->n);
+        host_ledger_print(s->p, s->form == HOSTS_MERGED ? "printed" : "counted", names, sums, statuses, s->n);
         free(names);
         free(sums);
         free(statuses);
 }
 
-static bool has_streamed(const Hosts *s) {
+/* Samples that were sent; those of `stat`, which are none, have lines of their own. */
+static bool has_ledger(const Hosts *s) {
+        if (s->form == HOSTS_EACH || !has_option(s->p, "ledger"))
+                return false;
         for (size_t i = 0; i < s->n; i++)
                 if (s->list[i].has_streamed)
                         return true;
@@ -139,7 +153,7 @@ static int run_all(Hosts *s, int (*run)(Perfctl *p)) {
         if (r == 0)
                 r = loop(s);
         tell_to_end(s, false); /* those of a start that failed */
-        if (r == 0 && s->form == HOSTS_MERGED && s->p->out.error == 0 && has_streamed(s))
+        if (r == 0 && s->p->out.error == 0 && has_ledger(s))
                 print_ledger(s);
         r = r == 0 ? worst(s) : r;
         for (size_t i = 0; i < s->n; i++) {
@@ -160,13 +174,6 @@ static int try_first(Hosts *s) {
         r = run_all(s, verb->tries_first);
         s->is_hidden = false;
         return r == 0 ? 0 : perfctl_fail(s->p, r, "nothing is changed on any host");
-}
-
-static const char *option_of(const Perfctl *p, const char *name) {
-        for (const Option *o = p->verb->options; o->name; o++)
-                if (strcmp(o->name, name) == 0)
-                        return perfctl_get(p, name);
-        return NULL;
 }
 
 /* What would be each process's own. */
@@ -201,7 +208,7 @@ static int parse_options(Hosts *s) {
         const char *reconnect = option_of(s->p, "reconnect"), *duration = option_of(s->p, "for"), *count = option_of(s->p, "count");
         int r = parse_time(s, "hold", "", &s->hold);
 
-        s->reconnects = s->form == HOSTS_MERGED && !(reconnect && strcmp(reconnect, "never") == 0);
+        s->reconnects = has_option(s->p, "reconnect") && !(reconnect && strcmp(reconnect, "never") == 0);
         s->reconnect = UINT64_MAX;
         if (r == 0 && s->reconnects)
                 r = parse_time(s, "reconnect", ", nor the word never", &s->reconnect);

@@ -329,16 +329,3 @@ void gap_print_json(Output *o, const perfd_gap *gap) {
         json_end(&j, '}');
         json_end_line(&j);
 }
-
-void host_gap_print_json(Output *o, const HostGap *gap) {
-        Json j = json_of(o);
-
-        json_begin(&j, '{');
-        JSON_STRING(&j, "kind", "gap");
-        JSON_STRING(&j, "reason", "disconnected");
-        JSON_NUMBER(&j, "from", gap->from);
-        JSON_NUMBER(&j, "to", gap->to);
-        JSON_STRING(&j, "why", gap->why);
-        json_end(&j, '}');
-        json_end_line(&j);
-}

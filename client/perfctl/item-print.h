@@ -38,8 +38,7 @@ void item_print_json(Output *o, ItemPlans *plans, const perfd_item *item, uint64
 void item_print_text(ItemText *t, const perfd_item *item);
 void gap_print_json(Output *o, const perfd_gap *gap);
 void gap_print_text(ItemText *t, const perfd_gap *gap);
-/* time: of the stream's clock, when it ends, 0: that is not known. */
-void host_gap_print_json(Output *o, const HostGap *gap);
+/* time: of the stream's clock, when it ends, 0: that is not known. As JSON: host-gap.h */
 void host_gap_print_text(ItemText *t, uint64_t time, const HostGap *gap);
 
 /* Of a JSON object: a value by its kind; and what a number of it is called, null if nothing. */

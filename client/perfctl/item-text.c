@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/perfctl/host-gap.h"
 #include "client/perfctl/item-line.h"
 #include "client/perfctl/item-parts.h"
 #include "client/perfctl/perfctl.h"
@@ -286,18 +287,11 @@ void gap_print_text(ItemText *t, const perfd_gap *gap) {
 }
 
 void host_gap_print_text(ItemText *t, uint64_t time, const HostGap *gap) {
-        TimeText wall = { .form = TIME_WALL };
-        char lasted[QUANTITY_SIZE];
-        Output *o = t->out;
-
         item_text_put_heading(t);
-        time_text_put(&t->time, o, time, t->is_padded);
+        time_text_put(&t->time, t->out, time, t->is_padded);
         column_end(t, 0, 0);
         colour_begin(t, COLOUR_MISSING);
-        output_put_string(o, "--- nothing came since ");
-        time_text_put(&wall, o, gap->from, false);
-        output_print(o, ", %s: ", quantity_show_time(gap->to > gap->from ? gap->to - gap->from : 0, lasted));
-        text_put_string(o, gap->why);
+        host_gap_put_words(t->out, gap);
         colour_end(t);
-        output_put_char(o, '\n');
+        output_put_char(t->out, '\n');
 }

@@ -13,8 +13,12 @@
 #include <time.h>
 
 #include "client/perfctl/daemon-clock.h"
+#include "client/perfctl/host-gap.h"
+#include "client/perfctl/host-item.h"
+#include "client/perfctl/host-retry.h"
 #include "client/perfctl/signals.h"
 #include "client/perfctl/stat-reports.h"
+#include "client/perfctl/stream-loop.h"
 #include "client/perfctl/task-ends.h"
 
 typedef struct Stat {
@@ -33,10 +37,29 @@ typedef struct Stat {
         bool is_late;     /* the command was told, because its time is over */
         bool is_enough;
         bool stopping;
+        bool is_keeper_lost; /* the connection that holds the events, of another host */
+        bool is_lost;        /* the stream broke off: what was read until then is counted */
+        int64_t wall_offset; /* of the stream, by the latest reading */
+        uint64_t latest;     /* of its clock, ns: the last item or reading that came; 0: none yet */
         int code;
 } Stat;
 
 /* ---- what comes -------------------------------------------------------------------------------------------------- */
+
+static void on_start(void *userdata, const perfd_start *start) {
+        Stat *s = userdata;
+
+        s->wall_offset = start->wall_offset;
+        host_note(s->p, NOTE_START, "%s", start->host);
+}
+
+static void on_wall(void *userdata, const perfd_wall_reading *reading) {
+        Stat *s = userdata;
+
+        s->wall_offset = (int64_t)(reading->wall - reading->time);
+        s->latest = reading->time > s->latest ? reading->time : s->latest;
+        stat_put_gap(s->p, reading->wall);
+}
 
 static void on_event(void *userdata, const perfd_event *event) {
         Stat *s = userdata;
@@ -47,6 +70,7 @@ static void on_event(void *userdata, const perfd_event *event) {
 static void on_item(void *userdata, const perfd_item *item) {
         Stat *s = userdata;
 
+        s->latest = perfd_item_time(item) > s->latest ? perfd_item_time(item) : s->latest;
         if (!s->is_enough || s->reports.is_ending)
                 stat_reports_take(&s->reports, item, clock_read(CLOCK_MONOTONIC));
         s->is_enough = s->is_enough || (s->options->count > 0 && s->reports.n_made == s->options->count);
@@ -74,6 +98,7 @@ static void on_removed(void *userdata, uint32_t id, const char *name) {
 static void on_end(void *userdata, const perfd_end *end) {
         Stat *s = userdata;
 
+        host_note_end(s->p, end);
         if (!s->stopping)
                 s->code = perfctl_fail(s->p, PERFCTL_FAILED, "the daemon ended the stream: %s", end->reason);
         else if (s->stopped > 0)
@@ -108,15 +133,17 @@ static int await(Stat *s, Signals *ret) {
                 { .fd = signals_fd(), .events = POLLIN },
                 { .fd = s->p->out.fd }, /* tells when its reader is gone */
                 { .fd = s->tasks.fd, .events = POLLIN },
+                { .fd = s->control && s->p->host && !s->stopping ? perfd_client_fd(s->control) : -1, .events = POLLIN },
         };
         int n;
 
         output_flush(&s->p->out);
-        n = s->p->out.error ? 0 : poll(fds, 4, timeout_ms(s));
+        n = s->p->out.error ? 0 : poll(fds, sizeof(fds) / sizeof(*fds), timeout_ms(s));
         if (n < 0 && errno != EINTR)
                 return perfctl_fail(s->p, PERFCTL_FAILED, "poll: %s", strerror(errno));
         if (n > 0 && fds[2].revents & (POLLERR | POLLHUP))
                 s->p->out.error = EPIPE;
+        s->is_keeper_lost = n > 0 && fds[4].revents != 0; /* nothing else ever comes there */
         *ret = signals_take();
         return 0;
 }
@@ -171,6 +198,13 @@ static int stop(Stat *s) {
         return r;
 }
 
+/* What comes of it until then is what has been read; a command goes without what observed it. */
+static int lose(Stat *s, int code) {
+        s->is_lost = !s->options->command && s->latest > s->reports.began && (s->options->interval == 0 || s->reports.n_made > 0);
+        s->stopped = s->latest;
+        return code;
+}
+
 static int loop(Stat *s) {
         Signals signals = { .end = false };
         int r;
@@ -186,9 +220,13 @@ static int loop(Stat *s) {
                         on_stopped(s, true);
                 r = s->counters.n_events > 0 ? perfd_client_process(s->p->client) : 0; /* else there is no stream */
                 if (r == PERFD_E_ENDED)
-                        return s->code;
+                        return s->stopping ? s->code : lose(s, s->code);
                 if (r != 0)
-                        return perfctl_fail_client(s->p, NULL);
+                        return lose(s, perfctl_fail_client(s->p, NULL));
+                if (s->is_keeper_lost) {
+                        host_note(s->p, NOTE_PASSING, "%s", STREAM_KEEPER_LOST);
+                        return lose(s, perfctl_fail(s->p, PERFCTL_FAILED, "%s", STREAM_KEEPER_LOST));
+                }
                 on_time(s);
                 if (s->is_short && !s->options->command && !stat_counters_any_left(&s->counters))
                         on_stopped(s, true);
@@ -231,6 +269,8 @@ static int subscribe(Stat *s) {
         subscription.events = names;
         subscription.n_events = s->counters.n_events;
         subscription.order = PERFD_ORDER_CPU;
+        callbacks.start = on_start;
+        callbacks.wall = on_wall;
         callbacks.event = on_event;
         callbacks.item = on_item;
         callbacks.gap = on_gap;
@@ -272,7 +312,7 @@ static int start(Stat *s) {
                 r = subscribe(s);
         if (r != 0)
                 return r;
-        if (s->options->interval > 0)
+        if (s->options->interval > 0 && !s->p->gap.why)
                 stat_print_heading(s->p, &s->options->style);
         if (s->options->is_beside)
                 wait_for_reads(s); /* these counters begin at once, and not at an exec */
@@ -282,6 +322,18 @@ static int start(Stat *s) {
                 wait_for_reads(s);
         stat_reports_begin(&s->reports, daemon_clock_now(&s->clock));
         return r == 0 && command ? command_go(s->p, &s->command, command) : r;
+}
+
+/* Since when nothing is in any line, and how many lines there are. */
+static void tell_hosts(const Stat *s, int r) {
+        uint64_t latest = s->options->interval > 0 && s->reports.has_begun ? s->reports.reported : s->latest;
+        const perfd_error *e = s->p->client ? perfd_client_error(s->p->client) : NULL;
+
+        if (r != 0 && e && host_error_may_pass(e))
+                host_note(s->p, NOTE_PASSING, "%s", e->message);
+        if (s->latest > 0)
+                host_note(s->p, NOTE_WALL, "%" PRIu64, latest + (uint64_t)s->wall_offset);
+        host_note(s->p, NOTE_SUM, "%" PRIu64 " %" PRIu64 " 0", s->reports.n_made, s->reports.n_made);
 }
 
 /* The connection that holds the events is that of the next run. */
@@ -311,6 +363,7 @@ static int run_once(Stat *s, StatRuns *runs, int *ret_code) {
         r = start(s);
         if (r == 0)
                 r = loop(s);
+        tell_hosts(s, r);
         r = end_run(s, r);
         if (s->options->has_total)
                 stat_counters_take_whole(&s->counters);
@@ -320,13 +373,19 @@ static int run_once(Stat *s, StatRuns *runs, int *ret_code) {
         if (r == 0 && s->is_short)
                 *ret_code = stat_counters_any_left(&s->counters) ? PERFCTL_FAILED :
                                                                    perfctl_fail(s->p, PERFCTL_FAILED, "none of its events is left");
-        if (r == 0 && !stat_runs_add(runs, &s->counters, &times))
+        if ((r == 0 || s->is_lost) && !stat_runs_add(runs, &s->counters, &times))
                 r = perfctl_fail(s->p, PERFCTL_FAILED,
                                  "the events differ from those of the previous run: of a glob, or of a cgroup");
         command_deinit(&s->command);
         task_ends_close(&s->tasks);
         stat_counters_deinit(&s->counters);
         return r;
+}
+
+void stat_put_gap(Perfctl *p, uint64_t to) {
+        if (!p->json && perfctl_get(p, "field-separator"))
+                p->gap.why = NULL; /* it is said on stderr */
+        host_gap_put_line(p, to);
 }
 
 int stat_run(Perfctl *p, const StatOptions *options) {
@@ -342,7 +401,7 @@ int stat_run(Perfctl *p, const StatOptions *options) {
                 r = run_once(&s, &runs, &code);
                 is_over = s.was_told || s.is_short;
         }
-        if (r == 0 && (options->interval == 0 || options->has_total) && !p->out.error) {
+        if ((r == 0 || s.is_lost) && (options->interval == 0 || options->has_total) && !p->out.error) {
                 stat_runs_finish(&runs);
                 stat_print_total(p, &runs, options);
         }

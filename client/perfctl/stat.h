@@ -219,5 +219,7 @@ typedef struct StatLine {
 void stat_put_json(Output *o, const StatStyle *style, const StatLine *line);
 void stat_put_fields(Output *o, const StatStyle *style, const StatLine *line);
 
+/* stat.c: a line of Perfctl.gap, which ends at `to`, ns since 1970; none among the columns of --field-separator. */
+void stat_put_gap(Perfctl *p, uint64_t to);
 /* stat.c: on a client that is connected to the control socket. An exit status. */
 int stat_run(Perfctl *p, const StatOptions *options);

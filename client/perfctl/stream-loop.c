@@ -131,9 +131,6 @@ static int judge_losses(const StreamLoop *l, const perfd_end *end) {
         return end->n_lost == 0 || l->may_lose ? PERFCTL_OK : PERFCTL_LOST;
 }
 
-/* Of another host it may end without the stream's. */
-static const char keeper_lost[] = "the connection by which events were added has ended, and they with it";
-
 /* JSON has all of it in its own lines. But nobody may be looking at these when it says that something is missing. */
 void stream_loop_end(StreamLoop *l, const perfd_end *end, uint64_t n, const char *what) {
         int ledger, numbers;
@@ -145,7 +142,7 @@ void stream_loop_end(StreamLoop *l, const perfd_end *end, uint64_t n, const char
         numbers = compare(l->p, end);
         l->code = ledger != PERFCTL_OK ? ledger : numbers != PERFCTL_OK ? numbers : judge_losses(l, end);
         if (l->is_keeper_lost)
-                l->code = perfctl_fail(l->p, PERFCTL_FAILED, "%s", keeper_lost);
+                l->code = perfctl_fail(l->p, PERFCTL_FAILED, "%s", STREAM_KEEPER_LOST);
         else if (l->is_orphaned) {
                 (void)removed_events_tell(&l->removed, l->p); /* since the daemon was asked */
                 l->code = perfctl_fail(l->p, PERFCTL_FAILED, "none of its events is left");
@@ -279,7 +276,7 @@ int stream_loop_run(StreamLoop *l, const perfd_subscription *subscription, const
         if (r == 0)
                 r = run(l);
         if (l->is_keeper_lost)
-                host_note(l->p, NOTE_PASSING, "%s", keeper_lost);
+                host_note(l->p, NOTE_PASSING, "%s", STREAM_KEEPER_LOST);
         perfd_client_free(l->keeper);
         if (r == 0 && l->command.ended)
                 r = command_code(&l->command);

@@ -12,6 +12,9 @@
 #include "client/perfctl/task-ends.h"
 #include "client/perfctl/watch-loss.h"
 
+/* Of another host the connection by which events were added may end without that of the stream. */
+#define STREAM_KEEPER_LOST "the connection by which events were added has ended, and they with it"
+
 typedef struct StreamLoop {
         Perfctl *p;
         uint64_t duration; /* ns; 0: no limit */

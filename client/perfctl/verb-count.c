@@ -4,6 +4,7 @@
 
 #include "client/perfctl/command.h"
 #include "client/perfctl/count.h"
+#include "client/perfctl/host-gap.h"
 #include "client/perfctl/list-text.h"
 #include "client/perfctl/number.h"
 #include "client/perfctl/quantity.h"
@@ -128,6 +129,8 @@ static int parse_options(const Perfctl *p, const char **list, CountOptions *o) {
                 r = parse_time(p, "for", "500ms, 10s, 2m", &o->duration);
         if (r == 0)
                 r = parse_size(p, &o->subscription.queue_bytes);
+        if (r == 0 && perfctl_get(p, "reconnect") && !p->is_of_several)
+                r = perfctl_fail(p, PERFCTL_USAGE, "--reconnect is for hosts that --host names");
         o->has_tables = perfctl_get(p, "ledger");
         o->may_lose = perfctl_get(p, "allow-loss");
         o->subscription.where = perfctl_get(p, "where");
@@ -142,6 +145,11 @@ static int verb_count_run(Perfctl *p) {
         const char **list = list_split(by ? by : "event", &o.n_columns);
         int fd = -1, r = command_check(p);
 
+        if (p->gap.to > 0) { /* of a host that is away to the end */
+                host_gap_put_line(p, p->gap.to);
+                free(list);
+                return PERFCTL_OK;
+        }
         if (perfctl_get(p, "output"))
                 p->human = false; /* until it is open, which is not for a command line that is wrong */
         else
@@ -185,6 +193,8 @@ const Verb verb_count = {
                 { .name = "for", .argument = "TIME", .help = "stop after 500ms, 10s, 2m" },
                 { .name = "output", .letter = 'o', .argument = "FILE", .help = "write to FILE instead of stdout or stderr",
                   .words = WORDS_FILES },
+                { .name = "reconnect", .argument = "TIME|never", .choices = "never",
+                  .help = "a host that is lost: for how long it is tried again, or never" },
                 { .name = "ledger", .help = "always print the closing ledger" },
                 { .name = "allow-loss", .help = "exit with 0, not 4, if samples were lost" },
                 { .name = "queue", .argument = "SIZE", .help = "size of the queue in the daemon, e.g. 4MiB" },

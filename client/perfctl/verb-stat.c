@@ -132,6 +132,8 @@ static int parse_options(const Perfctl *p, StatOptions *o) {
                 r = parse_duration(p, o);
         if (r == 0)
                 r = parse_events(p, o);
+        if (r == 0 && perfctl_get(p, "reconnect") && !p->is_of_several)
+                r = perfctl_fail(p, PERFCTL_USAGE, "--reconnect is for hosts that --host names");
         if (r != 0)
                 return r;
         o->asked.target.fallback = perfctl_get(p, "fallback");
@@ -224,8 +226,13 @@ static int find_events(const Perfctl *p, StatOptions *o) {
 
 static int verb_stat_run(Perfctl *p) {
         StatOptions o = { .asked = { .target = PERFD_EVENT_SPEC_INIT } };
-        int r = parse_options(p, &o);
+        int r;
 
+        if (p->gap.to > 0) { /* of a host that is away to the end */
+                stat_put_gap(p, p->gap.to);
+                return PERFCTL_OK;
+        }
+        r = parse_options(p, &o);
         if (r == 0)
                 r = choose_output(p);
         if (r == 0)
@@ -254,6 +261,8 @@ const Verb verb_stat = {
                 { .name = "append", .help = "append to the --output file" },
                 { .name = "field-separator", .letter = 'x', .argument = "SEP", .help = "columns as perf stat -x, for programs" },
                 { .name = "repeat", .letter = 'r', .argument = "N", .help = "run the command N times: means and deviations" },
+                { .name = "reconnect", .argument = "TIME|never", .choices = "never",
+                  .help = "a host that is lost: for how long it is tried again, or never" },
                 { .name = "per-cpu", .letter = 'A', .help = "each CPU on a line of its own" },
                 { .name = "per-cgroup", .help = "a line for each cgroup, container and unit" },
                 { .name = "fallback", .argument = "EVENT", .help = "count this if cycles are not available: cpu-clock",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client/perfctl/daemon-clock.h"
+#include "client/perfctl/host-gap.h"
 #include "client/perfctl/host-item.h"
 #include "client/perfctl/item-print.h"
 #include "client/perfctl/stream-loop.h"
@@ -86,7 +87,7 @@ static void put_host_gap(Watch *w, uint64_t time, uint64_t to, uint64_t error) {
                 item_text_put_heading(&w->text);
         host_item_begin(w->p, gap.to, error);
         if (w->p->json)
-                host_gap_print_json(&w->p->out, &gap);
+                host_gap_put_json(&w->p->out, &gap);
         else
                 host_gap_print_text(&w->text, time, &gap);
         end_item(w);
@@ -257,7 +258,7 @@ int watch_print_gap(Perfctl *p, const WatchOptions *options) {
                 item_text_put_heading(&w.text);
         host_item_begin(p, to, UNKNOWN_ERROR);
         if (p->json)
-                host_gap_print_json(&p->out, &p->gap);
+                host_gap_put_json(&p->out, &p->gap);
         else
                 host_gap_print_text(&w.text, options->time == TIME_WALL ? to : 0, &p->gap);
         host_item_end(p);
