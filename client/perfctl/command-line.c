@@ -126,17 +126,11 @@ static size_t option_find(const Option *options, const char *name, size_t length
         return i;
 }
 
-static void add_host(Perfctl *p, const char *host) {
-        p->host = host;
-        p->hosts.items = must_have(reallocarray(p->hosts.items, p->hosts.n + 1, sizeof(*p->hosts.items)));
-        p->hosts.items[p->hosts.n++] = host;
-}
-
 static void set_global(Perfctl *p, const Option *option, const char *value) {
         if (strcmp(option->name, "socket") == 0)
                 p->socket = value;
         else if (strcmp(option->name, "host") == 0)
-                add_host(p, value);
+                perfctl_add_host(p, value);
         else if (strcmp(option->name, "tls") == 0)
                 p->tls = value;
         else if (strcmp(option->name, "json") == 0)

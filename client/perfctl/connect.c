@@ -17,6 +17,12 @@ static const char stream_socket[] = "/run/perfd/stream.sock";
 /* Of the daemon alone, which answers at once if it is one: what takes it long are requests, and those are waited for. */
 #define GREETING_MS 30000
 
+void perfctl_add_host(Perfctl *p, const char *host) {
+        p->host = host;
+        p->hosts.items = must_have(reallocarray(p->hosts.items, p->hosts.n + 1, sizeof(*p->hosts.items)));
+        p->hosts.items[p->hosts.n++] = host;
+}
+
 void perfctl_choose_host(Perfctl *p) {
         if (!p->host || p->socket || strncmp(p->host, "unix:", strlen("unix:")) != 0)
                 return;

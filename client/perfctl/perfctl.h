@@ -89,6 +89,8 @@ int perfctl_fail_client(const Perfctl *p, const char *expression);
 /* On stderr: the line of the expression that has the error, and a caret below its character. */
 void report_position(const char *expression, size_t offset);
 
+/* Of one more host; the name lives as long as `p`. */
+void perfctl_add_host(Perfctl *p, const char *host);
 /* A host that is unix:PATH is this machine: PATH is its socket. */
 void perfctl_choose_host(Perfctl *p);
 /* To the daemon; 0, or an exit status after a message. */

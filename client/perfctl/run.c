@@ -37,14 +37,34 @@ static int run(Perfctl *p) {
         return p->help ? PERFCTL_OK : PERFCTL_USAGE;
 }
 
+/*
+ * Names with blanks between them, if no option says which daemon. `fleet` reads what hosts publish, by globs that are its own, and some
+ * verbs ask no daemon. malloc, as long as `p` has the names; NULL: there are none.
+ */
+static char *take_environment(Perfctl *p) {
+        const char *hosts = getenv("PERFD_HOST");
+        char *text, *rest, *name;
+
+        if (p->hosts.n > 0 || p->socket || !hosts)
+                return NULL;
+        text = must_have(strdup(hosts));
+        for (name = strtok_r(text, " \t\n", &rest); name; name = strtok_r(NULL, " \t\n", &rest))
+                perfctl_add_host(p, name);
+        if (p->verb && (p->verb->hidden || p->verb == &verb_help || p->verb == &verb_fleet || p->verb == &verb_info))
+                p->hosts.n = 0;
+        return text;
+}
+
 /* Names that are empty are of a script whose variable is not set: its command is for no host, not for this one. */
-static int check_hosts(const Perfctl *p) {
+static int check_hosts(const Perfctl *p, bool is_environment) {
         for (size_t i = 0; i < p->hosts.n; i++) {
                 if (!*p->hosts.items[i])
                         return perfctl_fail(p, PERFCTL_USAGE, "--host: the value is empty");
                 for (size_t k = 0; k < i; k++)
                         if (strcmp(p->hosts.items[i], p->hosts.items[k]) == 0)
-                                return perfctl_fail(p, PERFCTL_USAGE, "--host %s was already given", p->hosts.items[i]);
+                                return perfctl_fail(p, PERFCTL_USAGE, is_environment ? "$PERFD_HOST: %s is named twice" :
+                                                                                       "--host %s was already given",
+                                                    p->hosts.items[i]);
         }
         return 0;
 }
@@ -52,6 +72,7 @@ static int check_hosts(const Perfctl *p) {
 int perfctl_run(int argc, char **argv) {
         static Perfctl p; /* large, and there is one */
         const char *headings = getenv("PERFCTL_HEADINGS");
+        char *environment;
         int r;
 
         p = (Perfctl){ .verbs = verbs, .human = isatty(STDOUT_FILENO), .headings = headings && *headings };
@@ -59,12 +80,9 @@ int perfctl_run(int argc, char **argv) {
         (void)signal(SIGPIPE, SIG_IGN);
         r = command_line_parse(&p, argc, argv);
         table_show_headings(p.headings);
+        environment = take_environment(&p);
         if (r == 0)
-                r = check_hosts(&p);
-        if (!p.host && !p.socket) /* --socket means this machine's */
-                p.host = getenv("PERFD_HOST");
-        if (p.host && !*p.host)
-                p.host = NULL;
+                r = check_hosts(&p, environment);
         if (!hosts_are_meant(&p))
                 perfctl_choose_host(&p);
         if (r == 0)
@@ -72,5 +90,6 @@ int perfctl_run(int argc, char **argv) {
         r = end(&p, r);
         free(p.hosts.items);
         p.hosts = (HostNames){ .n = 0 };
+        free(environment);
         return r;
 }
