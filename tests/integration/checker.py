@@ -10,10 +10,10 @@ STREAM_CHECK = os.environ.get("PERFD_STREAM_CHECK", os.path.join(perfd.BUILD, "t
 
 
 class Checker(perfd.Line):
-    """stream-check.c: counts and checks every item in C."""
+    """stream-check.c: counts and checks every item in C. where: another way to the daemon, a URI; the rest goes to subprocess.Popen."""
 
-    def __init__(self, daemon, order, *events, queue=0, options=()):
-        super().__init__([STREAM_CHECK, *options, daemon.stream, order, str(queue), *events])
+    def __init__(self, daemon, order, *events, queue=0, options=(), where=None, **popen):
+        super().__init__([STREAM_CHECK, *options, where or daemon.stream, order, str(queue), *events], **popen)
         equal(self.hear(), ["subscribed"], "the first word of the checker")
 
     def end(self, seconds=perfd.PATIENCE):

@@ -83,11 +83,16 @@ class Server:
 
     def messages(self, stream="perfd", subject="perfd.>"):
         """All that is stored, from the first one to the last."""
+        return list(self.each_message(stream, subject))
+
+    def each_message(self, stream="perfd", subject="perfd.>"):
+        """The same, of which only one is in memory."""
         with tempfile.TemporaryFile() as f:
             done = subprocess.run([READER, self.url, stream, subject, *self.reader], stdout=f, stderr=subprocess.PIPE, timeout=4 * PATIENCE, check=False)
             check(done.returncode == 0, done.stderr.decode())
             f.seek(0)
-            return [Message(f, line.decode().rstrip("\n").partition(": ")[2]) for line in iter(f.readline, b"")]
+            for line in iter(f.readline, b""):
+                yield Message(f, line.decode().rstrip("\n").partition(": ")[2])
 
     def request(self, subject, **body):
         """What JetStream answers, as a client of its protocol that needs no library; of a server without TLS and users."""

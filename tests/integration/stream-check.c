@@ -1,21 +1,23 @@
 /*
  * A subscriber that is quick enough for floods: counts and checks every item, and says in the end what it saw.
  *
- *   stream-check [OPTION...] SOCKET ORDER QUEUE-BYTES [EVENT...]        ORDER: time or cpu
+ *   stream-check [OPTION...] SOCKET ORDER QUEUE-BYTES [EVENT...]        ORDER: time or cpu; SOCKET: a path, or a URI
  *     --overflow oldest|newest|disconnect   what the daemon does when it is too slow
  *     --rate N                              reads no more than N items a second, until it is asked for the end
  *     --where FILTER                        only samples for which this is true
+ *     --tls DIR                             certificates for a URI of tls://
  *     --ring BYTES                          of shared memory, 0: by the socket; else as the library has it
  *
  *   > subscribed        the stream has begun
  *   SIGTERM             asks for the end
  *   > {"items":N,"records":N,"backwards":N,"gaps":N,"missed":N,"matched":N,"sent":N,"outbox":N,"memory":N,"late":N,"queued":N,
  *      "balanced":BOOL,"gap_last":BOOL,"reason":"stopped","looks":N,"cpus":[N,...],"steps":["...",...],
- *      "unbalanced":["...",...],"stalled":BOOL}
+ *      "unbalanced":["...",...],"stalled":BOOL,"occurred":N,"lost":{"REASON":N,...}}
  * records: the items that are no samples. cpus: samples of each CPU. looks: how often it had to wait for no bell.
  * backwards: items older than their predecessor, in the whole stream or, with ORDER cpu, on their own CPU; and, with ORDER
  * time, gaps that are not from between the items that they stand between, or whose events do not add up. balanced: the
  * whole closing ledger; unbalanced: its rows that are not, stalled: all of these are of readers that did not answer.
+ * occurred: of all events while the stream was there, lost: of that, each by the closing ledger.
  * gap_last: the last that came was a gap. steps: the first items that went backwards, and what came before them. Status 0
  * if the stream ended with its closing ledger.
  */
@@ -150,6 +152,22 @@ static bool print_unbalanced(const perfd_result *ledger) {
         return is_stalled;
 }
 
+static uint64_t occurred(const perfd_result *ledger) {
+        const perfd_event_ledger *event;
+        uint64_t n = 0;
+
+        for (size_t i = 0; (event = perfd_result_event_ledger(ledger, i)); i++)
+                n += event->since ? event->since->occurred : event->occurred;
+        return n;
+}
+
+static void print_lost(const perfd_end *end) {
+        printf(",\"occurred\":%llu,\"lost\":{", (unsigned long long)occurred(end->ledger));
+        for (size_t i = 0; i < end->n_lost; i++)
+                printf("%s\"%s\":%llu", i ? "," : "", end->lost[i].reason, (unsigned long long)end->lost[i].count);
+        puts("}}");
+}
+
 static void on_end(void *userdata, const perfd_end *end) {
         Seen *s = userdata;
 
@@ -170,7 +188,8 @@ static void on_end(void *userdata, const perfd_end *end) {
         printf("],\"steps\":[");
         print_steps(s);
         printf("],\"unbalanced\":[");
-        printf("],\"stalled\":%s}\n", print_unbalanced(end->ledger) ? "true" : "false");
+        printf("],\"stalled\":%s", print_unbalanced(end->ledger) ? "true" : "false");
+        print_lost(end);
 }
 
 static int fail(const perfd_client *c, const char *what) {
@@ -230,11 +249,12 @@ static int watch(perfd_client *c, int signals, Seen *s) {
 }
 
 /* False: wrong. */
-static bool parse(int argc, char **argv, perfd_subscription *ret, Seen *seen) {
+static bool parse(int argc, char **argv, perfd_subscription *ret, Seen *seen, const char **ret_tls) {
         static const struct option options[] = { { "overflow", required_argument, NULL, 'o' },
                                                  { "rate", required_argument, NULL, 'r' },
                                                  { "where", required_argument, NULL, 'w' },
                                                  { "ring", required_argument, NULL, 'm' },
+                                                 { "tls", required_argument, NULL, 't' },
                                                  { NULL, 0, NULL, 0 } };
         static const char *const policies[] = { [PERFD_OVERFLOW_DROP_OLDEST] = "oldest", [PERFD_OVERFLOW_DROP_NEWEST] = "newest",
                                                 [PERFD_OVERFLOW_DISCONNECT] = "disconnect" };
@@ -255,6 +275,9 @@ static bool parse(int argc, char **argv, perfd_subscription *ret, Seen *seen) {
                 case 'w':
                         ret->where = optarg;
                         break;
+                case 't':
+                        *ret_tls = optarg;
+                        break;
                 case 'm':
                         ret->ring_bytes = (uint32_t)strtoul(optarg, NULL, 10);
                         if (ret->ring_bytes == 0)
@@ -273,16 +296,25 @@ static bool parse(int argc, char **argv, perfd_subscription *ret, Seen *seen) {
         return true;
 }
 
+static int connect_to(perfd_client *c, const char *where, const char *tls) {
+        int r = tls ? perfd_client_set_tls(c, tls) : 0;
+
+        if (r != 0)
+                return r;
+        return strstr(where, "://") ? perfd_client_connect_uri(c, where) : perfd_client_connect(c, where);
+}
+
 int main(int argc, char **argv) {
         perfd_subscription subscription = PERFD_SUBSCRIPTION_INIT;
         perfd_callbacks callbacks = PERFD_CALLBACKS_INIT;
         __attribute__((cleanup(perfd_client_freep))) perfd_client *c = perfd_client_new("stream-check");
         Seen seen = { .items = 0 };
+        const char *tls = NULL;
         sigset_t set;
 
-        if (!c || !parse(argc, argv, &subscription, &seen)) {
+        if (!c || !parse(argc, argv, &subscription, &seen, &tls)) {
                 fputs("usage: stream-check [--overflow oldest|newest|disconnect] [--rate N] [--where FILTER] [--ring BYTES] "
-                      "SOCKET time|cpu QUEUE-BYTES [EVENT...]\n", stderr);
+                      "[--tls DIR] SOCKET time|cpu QUEUE-BYTES [EVENT...]\n", stderr);
                 return 2;
         }
         sigemptyset(&set);
@@ -291,7 +323,7 @@ int main(int argc, char **argv) {
         callbacks.item = on_item;
         callbacks.gap = on_gap;
         callbacks.end = on_end;
-        if (perfd_client_connect(c, argv[optind]) != 0)
+        if (connect_to(c, argv[optind], tls) != 0)
                 return fail(c, argv[optind]);
         if (perfd_subscribe(c, &subscription, &callbacks, &seen) != 0)
                 return fail(c, "subscribe");

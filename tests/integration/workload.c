@@ -9,6 +9,8 @@
  *   workload flood SECONDS RATE [CPUS]    each makes RATE calls of getppid(2) a second, 0: as fast as it can;
  *                                         SECONDS 0: until the line "stop"
  *   workload spin N RATE [CPUS]           each makes N calls, RATE a second, and keeps its CPU in between
+ *   workload paced N RATE [CPUS]          each makes N calls, and sleeps in between: in each millisecond no more than RATE / 1000,
+ *                                         so that a CPU that is taken away for a moment makes it last longer, and no burst
  *   workload forks N [CPUS]               each forks N children, one after the other, that exit at once
  *   workload execs N [CPUS]               the same, and each child executes this program, which exits at once
  *
@@ -26,6 +28,7 @@
  * Calls that a traced process enters between "ready" and "done", and leaves too (raw_syscalls:sys_enter, sys_exit):
  *   syscalls   N getppid, 1 kill (its own stop)                                      N + 1 each time
  *   spin       the same                                                              N + 1
+ *   paced      the same, and clock_nanosleep, 1000 a second
  *   flood      COUNT getppid, 1 kill; with a RATE also clock_nanosleep, at most 1000 a second
  *   forks      N clone, N wait4, 1 kill                                              2 N + 1
  *              each child: leaves clone, enters exit_group: N enters, N leaves more, if children are followed
@@ -98,6 +101,21 @@ static uint64_t run_spin(const Load *load, Shared *shared) {
         return n;
 }
 
+static uint64_t run_paced(const Load *load, Shared *shared) {
+        uint64_t at = now(), n = 0, each = load->numbers[1] / 1000;
+
+        while (n < load->numbers[0]) {
+                struct timespec until;
+
+                for (uint64_t end = n + (each > 0 ? each : 1); n < end && n < load->numbers[0]; n++)
+                        syscall(SYS_getppid);
+                at = at + 2 * NSEC_PER_SEC / 1000 > now() ? at + NSEC_PER_SEC / 1000 : now();
+                until = (struct timespec){ .tv_sec = (time_t)(at / NSEC_PER_SEC), .tv_nsec = (long)(at % NSEC_PER_SEC) };
+                syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+        }
+        return n;
+}
+
 static uint64_t run_flood(const Load *load, Shared *shared) {
         uint64_t begin = now(), end = load->numbers[0] ? begin + load->numbers[0] * NSEC_PER_SEC : UINT64_MAX;
         uint64_t rate = load->numbers[1], n = 0;
@@ -160,6 +178,7 @@ static const Load loads[] = {
         { "syscalls", run_syscalls, 1, {} },
         { "flood", run_flood, 2, {} },
         { "spin", run_spin, 2, {} },
+        { "paced", run_paced, 2, {} },
         { "forks", run_forks, 1, {} },
         { "execs", run_execs, 1, {} },
 };
@@ -310,8 +329,8 @@ static bool conduct(const Load *load, Shared *shared, const pid_t *pids, int n_p
 }
 
 static int usage(void) {
-        fprintf(stderr, "usage: workload syscalls N [CPUS] | flood SECONDS RATE [CPUS] | spin N RATE [CPUS] | forks N [CPUS] | "
-                        "execs N [CPUS]\n");
+        fprintf(stderr, "usage: workload syscalls N [CPUS] | flood SECONDS RATE [CPUS] | spin N RATE [CPUS] | paced N RATE [CPUS] | "
+                        "forks N [CPUS] | execs N [CPUS]\n");
         return 2;
 }
 
