@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 
 import certificates
+import nkeys
 import perfd
 from nats import Plain, Publisher, Server
 from perfd import Daemon, Workload, add, check, equal, pb, wait_until
@@ -297,6 +298,19 @@ def test_tls():
             words = [PERFCTL, "--tls", folder, "fleet", "--nats", f"tls://localhost:{server.port}", "ledger"]
             done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=perfd.PATIENCE)
             equal(done.returncode, 3, f"with a server of another name: {done.stderr}")
+
+
+def test_credentials():
+    """A file with JWT and seed of a user whom the server knows by its operator, and one of an account that it does not know."""
+    need_server()
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        operator = nkeys.Operator(folder)
+        known = operator.write_credentials("known.creds")
+        unknown = operator.write_credentials("unknown.creds", nkeys.Key(folder, "stranger", "account"))
+        with Server(operator.configuration()) as server:
+            for words, status, expected in ((("--credentials", known), 1, "has no stream"), (("--credentials", unknown), 3, "Authorization Violation"),
+                                            ((), 3, "--credentials FILE")):
+                check(expected in fleet(server, "ledger", *words, status=status)[1], f"with {words}")
 
 
 def test_users():

@@ -105,8 +105,8 @@ PERMISSIONS = """authorization {
   ]
 }
 """
-NEEDED = ["perfd.web1.*", "perfd-descriptors.>", "$JS.API.STREAM.INFO.perfd", "$JS.API.STREAM.INFO.perfd-descriptors",
-          "$JS.API.STREAM.CREATE.perfd", "$JS.API.STREAM.CREATE.perfd-descriptors"]
+NEEDED = ["perfd.web1.*", "perfd.web1.status.*.*", "perfd-descriptors.>",
+          *(f"$JS.API.STREAM.{what}.perfd{which}" for what in ("INFO", "CREATE") for which in ("", "-descriptors", "-status"))]
 
 
 def allowing(subjects):

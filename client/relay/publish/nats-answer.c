@@ -34,7 +34,7 @@ const char *nats_advice(long code) {
         case MESSAGE_EXCEEDS_MAXIMUM:
                 return "raise max_msg_size of the stream to at least 600KB, or remove it";
         case STREAM_SUBJECT_OVERLAP:
-                return "another stream has the subjects perfd.*.* or perfd-descriptors.>: name it in publish.stream, or take them from it";
+                return "another stream has the subjects perfd.*.*, perfd.*.status.*.* or perfd-descriptors.>: name it in publish.stream, or take them from it";
         case NOT_ENABLED:
                 return "the server runs without JetStream: add 'jetstream {}' to its configuration";
         case STORE_FAILED:
@@ -63,7 +63,8 @@ static bool is_of_stream(const char *value, const char *stream) {
         size_t n = strlen(stream);
 
         return *value == '"' && strncmp(value + 1, stream, n) == 0 &&
-               (value[n + 1] == '"' || strncmp(value + n + 1, "-descriptors\"", strlen("-descriptors\"")) == 0);
+               (value[n + 1] == '"' || strncmp(value + n + 1, "-descriptors\"", strlen("-descriptors\"")) == 0 ||
+                strncmp(value + n + 1, "-status\"", strlen("-status\"")) == 0);
 }
 
 /* The text up to its quote; an escaped one ends it too early, which is as good for a message. */

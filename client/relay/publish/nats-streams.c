@@ -79,11 +79,9 @@ static bool make_descriptors(jsCtx *js, const PublishConfig *p, bool *ret_discar
         return make_stream(js, &config, ret_discards_new, text);
 }
 
-/* A stream of its own: the limit for each subject would drop samples in theirs. If another one has its subjects, as of perfd.>, that is it. */
+/* One of its own: the limit for each subject would drop samples in theirs. */
 static bool make_status(jsCtx *js, const PublishConfig *p, bool *ret_discards_new, char text[static NATS_TEXT_SIZE]) {
         jsStreamConfig config;
-        jsStreamInfo *info = NULL;
-        jsErrCode code = 0;
         char name[96];
 
         (void)snprintf(name, sizeof(name), "%s-status", p->stream);
@@ -94,10 +92,6 @@ static bool make_status(jsCtx *js, const PublishConfig *p, bool *ret_discards_ne
         config.MaxMsgsPerSubject = STATUS_MESSAGES;
         config.MaxBytes = STATUS_BYTES;
         config.MaxAge = (int64_t)p->max_age;
-        if (js_GetStreamInfo(&info, js, name, NULL, &code) == NATS_NOT_FOUND &&
-            js_AddStream(&info, js, &config, NULL, &code) != NATS_OK && code == JSStreamSubjectOverlapErr)
-                return true;
-        jsStreamInfo_Destroy(info);
         return make_stream(js, &config, ret_discards_new, text);
 }
 
