@@ -27,7 +27,7 @@ void message_add_header(Message *m, const char *name, const char *format, ...) {
 
         assert(m->n_headers < MESSAGE_HEADERS_MAX);
         m->n_headers++;
-        h->name = name;
+        (void)snprintf(h->name, sizeof(h->name), "%s", name);
         va_start(values, format);
         (void)vsnprintf(h->value, sizeof(h->value), format, values);
         va_end(values);

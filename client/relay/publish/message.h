@@ -9,14 +9,15 @@
 #define MESSAGE_HEADERS_MAX 14
 
 typedef struct MessageHeader {
-        const char *name; /* static */
-        char value[72];
+        char name[24], value[72];
 } MessageHeader;
 
 typedef struct Message {
         struct Message *next;
         uint64_t number;   /* the publisher's */
         bool is_status;    /* what the relay says of itself: no part of a route */
+        uint64_t spooled;  /* its number in the spool; 0: it is only in memory */
+        struct Message *older, *newer; /* of those in the spool that the publisher has */
         char subject[192], id[256]; /* id: under which it is stored once */
         MessageHeader headers[MESSAGE_HEADERS_MAX];
         unsigned n_headers;

@@ -1,0 +1,7 @@
+/* Whether a directory can be one of a spool. Any thread. */
+#pragma once
+
+#include "daemon/base/error.h"
+
+/* 0, or a Refusal, explained: it is not there, or is none, cannot be written to, or others than its owner can write to it. */
+int spool_place_check(const char *path, Explanation *e);
