@@ -250,7 +250,7 @@ static int path_complete(const RelayConfig *c, char **path) {
 static int paths_complete(RelayConfig *c) {
         PublishAccess *access = &c->publish.access;
         char **paths[] = { &c->certificate, &c->key, &c->ca, &c->crl, &access->ca, &access->certificate, &access->key,
-                           &access->credentials, &access->password_file, &access->token_file };
+                           &access->credentials, &access->password_file, &access->token_file, &c->publish.spool_path };
         int r = 0;
 
         for (size_t i = 0; i < ARRAY_SIZE(paths) && r == 0; i++)

@@ -91,6 +91,10 @@ const Key relay_keys[] = {
         { "publish.spool", KEY_SECTION, .help = "what is kept while no server takes it" },
         { "publish.spool.memory", KEY_SIZE, "64MiB", "a size from 1MiB to 16GiB", "bytes of memory for that", IN_PUBLISH(spool),
           .min = MIB, .max = 16 * GIB },
+        { "publish.spool.path", KEY_TEXT, NULL, "the path of a directory", "directory of files for what memory does not hold, and for a "
+          "restart", IN_PUBLISH(spool_path) },
+        { "publish.spool.disk", KEY_SIZE, "1GiB", "a size from 4MiB to 1024GiB", "bytes of these files", IN_PUBLISH(spool_disk),
+          .min = 4 * MIB, .max = 1024 * GIB },
         { "publish.routes", KEY_NAMED, NULL, "a mapping of names to what is published under them", "what is published, under which name",
           .required = true, .offset = offsetof(RelayConfig, publish) },
         { "publish.routes.NAME.events", KEY_WORDS, NULL, "names of events or globs in a list, such as [\"sched:*\"]", "samples of these events",

@@ -10,6 +10,7 @@
 #include "client/relay/connection.h"
 #include "client/relay/listener.h"
 #include "client/relay/publish-files.h"
+#include "client/relay/publish/spool-place.h"
 #include "daemon/base/error.h"
 #include "daemon/base/log.h"
 
@@ -25,6 +26,13 @@ static void say(const ConfigDiagnostic *diagnostic) {
                        text);
 }
 
+static void check_spool(const RelayConfig *config, ConfigDiagnostics *m) {
+        Explanation e = EXPLANATION_NULL;
+
+        if (config->publish.spool_path && spool_place_check(config->publish.spool_path, &e) > 0)
+                config_diagnostics_add(m, relay_config_place(config, "publish.spool.path"), "publish.spool.path: %s", e.text);
+}
+
 int relay_load(const char *path, bool takes_expired, RelayConfig **ret_config, SSL_CTX **ret_tls) {
         _cleanup_(relay_config_freep) RelayConfig *config = NULL;
         ConfigDiagnostics m = CONFIG_DIAGNOSTICS_NULL;
@@ -32,6 +40,7 @@ int relay_load(const char *path, bool takes_expired, RelayConfig **ret_config, S
         int r = relay_config_load(path, &m, &config), k = 0, published;
 
         if (r >= 0 && config) {
+                check_spool(config, &m);
                 config->takes_expired = takes_expired;
                 if (config->has_listen)
                         k = tls_context_new(config, &m, &tls);

@@ -182,6 +182,14 @@ static void servers_check(Build *b, const Node *section, const PublishConfig *p)
                                        "has signed the certificates of servers; /etc/ssl/certs/ca-certificates.crt has those of the Web");
 }
 
+static void spool_check(Build *b, const Node *section) {
+        const Node *spool = node_find(section, "spool");
+
+        if (spool && spool->kind == NODE_MAP && node_find(spool, "disk") && !node_find(spool, "path"))
+                config_diagnostics_add(b->diagnostics, map_place(spool, "disk"), "publish.spool.disk: it has no effect without "
+                                       "'path', the directory of these files");
+}
+
 /* A dot would begin the next part of a subject. */
 static int host_set_default(PublishConfig *p) {
         char name[NAME_MAX_BYTES + 1] = "";
@@ -206,6 +214,7 @@ int publish_check(Build *b, const Node *root, PublishConfig *p) {
         identity_check(b, section, p);
         pair_check(b, section, "user", "password-file", p->access.user, p->access.password_file);
         pair_check(b, section, "certificate", "key", p->access.certificate, p->access.key);
+        spool_check(b, section);
         if (p->stream && node_find(section, "stream"))
                 name_check_token(b, map_place(section, "stream"), "publish.stream", p->stream);
         if (p->host)
@@ -219,7 +228,8 @@ static bool texts_equal(const char *a, const char *b) {
 
 bool publish_config_equal(const PublishConfig *a, const PublishConfig *b) {
         bool is_equal = a->n_routes == b->n_routes && texts_equal(a->stream, b->stream) &&
-                        texts_equal(a->host, b->host) && a->max_bytes == b->max_bytes && a->max_age == b->max_age && a->spool == b->spool;
+                        texts_equal(a->host, b->host) && a->max_bytes == b->max_bytes && a->max_age == b->max_age && a->spool == b->spool &&
+                        texts_equal(a->spool_path, b->spool_path) && a->spool_disk == b->spool_disk;
 
         for (size_t i = 0; is_equal && i < a->n_routes; i++) {
                 const PublishRoute *x = &a->routes[i], *y = &b->routes[i];

@@ -28,7 +28,9 @@ typedef struct PublishRoute {
 typedef struct PublishConfig {
         PublishAccess access;
         char *stream, *host;
-        uint64_t max_bytes, max_age, spool; /* bytes, ns, bytes */
+        uint64_t max_bytes, max_age; /* bytes, ns */
+        uint64_t spool, spool_disk;  /* bytes in memory, and in files */
+        char *spool_path;            /* complete; NULL: there are no files */
         PublishRoute *routes;
         size_t n_routes; /* 0: nothing is published */
 } PublishConfig;

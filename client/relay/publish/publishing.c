@@ -1,4 +1,4 @@
-/* The spool is what the publisher has not stored yet; when it is full, routes leave what comes in perfd's queues, whose gaps have numbers. */
+/* When the spool is full (spooling.h), routes leave what comes in perfd's queues, whose gaps have numbers. */
 #include "client/relay/publish/publishing.h"
 
 #include <stdlib.h>
@@ -15,9 +15,13 @@ static bool routes_are_done(const Publishing *p) {
         return true;
 }
 
+static bool all_is_stored(const Publishing *p) {
+        return p->n_held == 0 && !p->spooling.waiting && (!p->spooling.spool || spool_count(p->spooling.spool) == 0);
+}
+
 /* The last word has to be true: it is said when all is stored. */
 static void say_end(Publishing *p) {
-        if (p->is_stopping && p->n_held == 0 && routes_are_done(p))
+        if (p->is_stopping && all_is_stored(p) && routes_are_done(p))
                 status_post(p->status, STATUS_END);
 }
 
@@ -43,7 +47,6 @@ static void count_stored(Publishing *p, const Message *m) {
 
 static void on_stored(void *userdata, Message *m) {
         Publishing *p = userdata;
-        bool was_full = publishing_is_full(p);
 
         if (m->is_status) {
                 status_take_stored(p->status, m);
@@ -52,10 +55,19 @@ static void on_stored(void *userdata, Message *m) {
         count_stored(p, m);
         p->held -= message_size(m);
         p->n_held--;
+        spooling_forget(p, m);
         message_free(m);
+}
+
+static void go_on(Publishing *p, bool was_full) {
+        spooling_go_on(p);
         say_end(p);
         for (size_t i = 0; was_full && !publishing_is_full(p) && i < p->n_routes; i++)
                 route_resume(p->routes[i]);
+}
+
+void publishing_go_on(Publishing *p) {
+        go_on(p, publishing_is_full(p));
 }
 
 /* A server that is away would say the same each five seconds. */
@@ -73,8 +85,10 @@ static void on_changed(void *userdata, bool is_connected, const char *text) {
 
 static int on_publisher(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         Publishing *p = userdata;
+        bool was_full = publishing_is_full(p);
 
         p->publisher->dispatch(p->publisher);
+        go_on(p, was_full);
         return 0;
 }
 
@@ -86,6 +100,10 @@ void publishing_tell_route(Publishing *p) {
 }
 
 void publishing_publish(Publishing *p, Message *m) {
+        spooling_publish(p, m);
+}
+
+void publishing_hand_over(Publishing *p, Message *m) {
         p->held += message_size(m);
         p->n_held++;
         p->publisher->publish(p->publisher, m);
@@ -107,11 +125,23 @@ static void find_ids(Publishing *p) {
         sd_id128_to_string(id, p->boot);
 }
 
+static int start_spooling(Publishing *p) {
+        Explanation e = EXPLANATION_NULL;
+        int r = spooling_start(p, &e);
+
+        if (r > 0)
+                log_print_with(LOG_ERR, MESSAGE_FAILED, LOG_FIELDS({ "REASON", e.reason }), "publish.spool.path: %s", e.text);
+        return r;
+}
+
 static int start(Publishing *p, const char *perfd) {
         const PublisherCallbacks callbacks = { .stored = on_stored, .changed = on_changed, .userdata = p };
         int r;
 
         find_ids(p);
+        r = start_spooling(p);
+        if (r != 0)
+                return r;
         p->perfd = strdup(perfd);
         r = p->perfd ? nats_open(&p->config, &callbacks, &p->publisher) : error_origin(-ENOMEM);
         if (r == 0)
@@ -144,7 +174,7 @@ int publishing_start(sd_event *event, const char *perfd, const PublishConfig *co
         p->config = *config;
         perfd__v1__wall_reading__init(&p->reading);
         r = start(p, perfd);
-        if (r < 0)
+        if (r != 0)
                 publishing_free(p);
         else
                 *ret = p;
@@ -153,27 +183,36 @@ int publishing_start(sd_event *event, const char *perfd, const PublishConfig *co
 
 void publishing_stop(Publishing *p) {
         p->is_stopping = true;
+        spooling_begin_closing(p);
         for (size_t i = 0; i < p->n_routes; i++)
                 route_stop(p->routes[i]);
+        for (size_t i = 0; p->spooling.is_closing && i < p->n_routes; i++)
+                route_resume(p->routes[i]);
         say_end(p);
 }
 
+/* Without a server, what is in files is as good as stored. */
 bool publishing_is_done(const Publishing *p) {
-        return !p || (routes_are_done(p) && p->n_held == 0 && status_is_done(p->status));
+        if (!p || !routes_are_done(p))
+                return !p;
+        if (p->spooling.spool && !p->is_connected)
+                return spooling_count_unsafe(p) == 0;
+        return all_is_stored(p) && status_is_done(p->status);
 }
 
 void publishing_free(Publishing *p) {
         if (!p)
                 return;
-        if (p->n_held > 0)
+        if (spooling_count_unsafe(p) > 0)
                 log_print_with(LOG_WARNING, MESSAGE_NOT_PUBLISHING, LOG_FIELDS({ "REASON", "shutdown" }),
-                               "%llu messages were not stored, and are lost", (unsigned long long)p->n_held);
+                               "%llu messages were not stored, and are lost", (unsigned long long)spooling_count_unsafe(p));
         for (size_t i = 0; i < p->n_routes; i++)
                 route_free(p->routes[i]);
         free(p->routes);
         status_free(p->status);
         free(p->perfd);
         sd_event_source_disable_unref(p->source);
+        spooling_stop(p);
         if (p->publisher)
                 p->publisher->close(p->publisher);
         free(p);

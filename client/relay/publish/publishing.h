@@ -6,18 +6,21 @@
 #include "client/relay/publish/publisher.h"
 #include "client/relay/publish/route-counts.h"
 #include "proto/perfd.pb-c.h"
+#include "client/relay/publish/spooling.h"
 
-typedef struct Publishing Publishing;
 typedef struct Route Route;
 typedef struct Status Status;
 
-/* `perfd` is the path of its stream socket. What `config` points to must stay. -errno; NULL if there is no route. */
+/*
+ * `perfd` is the path of its stream socket. What `config` points to must stay. -errno, or a Refusal that was said in the log; NULL if
+ * there is no route.
+ */
 int publishing_start(sd_event *event, const char *perfd, const PublishConfig *config, Publishing **ret);
 /* Asks perfd for the end of each stream. */
 void publishing_stop(Publishing *p);
-/* Each stream has ended, and all of it is stored. Takes NULL. */
+/* Each stream has ended, and all of it is stored; or lies in the directory of the spool, if there is no server. Takes NULL. */
 bool publishing_is_done(const Publishing *p);
-/* What is not stored by now is lost, which is said in the log. Takes NULL. */
+/* What is neither stored by now nor in the directory is lost, which is said in the log. Takes NULL. */
 void publishing_free(Publishing *p);
 /* What runs goes on as it is, as a part of the new configuration; a difference is said in the log. */
 void publishing_keep(PublishConfig *running, PublishConfig *loaded);
@@ -39,12 +42,13 @@ struct Publishing {
         sd_event_source *source;
         Route **routes;
         size_t n_routes;
-        uint64_t held;   /* bytes of messages that are not stored */
+        uint64_t held;   /* bytes of messages that the publisher has: they are not stored */
         uint64_t n_held; /* these messages */
         uint64_t n_stored, stored_bytes, published; /* messages, bytes of these, items: since the relay began */
         LossCounts lost; /* items, the same */
         Status *status;
         Perfd__V1__WallReading reading; /* the newest one of all routes; `time` 0: none */
+        Spooling spooling;
         bool is_stopping, is_connected;
         char machine[33], boot[33], perfd_version[48], notice[320];
 };
@@ -52,9 +56,12 @@ struct Publishing {
 void publishing_publish(Publishing *p, Message *m);
 /* The state of a route has changed. */
 void publishing_tell_route(Publishing *p);
+/* For the spool: to the publisher; and when there may be room. */
+void publishing_hand_over(Publishing *p, Message *m);
+void publishing_go_on(Publishing *p);
 /* The spool is full: what perfd has is left there. */
 static inline bool publishing_is_full(const Publishing *p) {
-        return p->held >= p->config.spool;
+        return spooling_is_full(p);
 }
 
 /* What others may know of a route. */

@@ -10,6 +10,7 @@
 #include <sys/un.h>
 
 #include "client/relay/publish/descriptor-set.h"
+#include "client/relay/publish/dropped.h"
 #include "client/relay/publish/packet-view.h"
 #include "client/relay/publish/publishing.h"
 #include "client/relay/publish/subscribe-frames.h"
@@ -34,6 +35,7 @@ struct Route {
         uint64_t epoch;    /* ns of CLOCK_BOOTTIME, when it began */
         uint64_t epoch_said; /* of which the log says that it has begun */
         DescriptorSet descriptors;
+        DroppedPackets dropped;
         char digest[DIGEST_TEXT_SIZE]; /* of those that are published; "": none are */
         char clock[16];
         int64_t wall_offset;
@@ -111,10 +113,30 @@ static int take_clock(Route *r, const uint8_t *packet, size_t length) {
         return 0;
 }
 
+/* The last one of a stream, with the gaps of those that were dropped before it. */
+static int publish_end(Route *r, const uint8_t *packet, size_t length, const PacketView *v) {
+        _cleanup_free_ uint8_t *bytes = NULL;
+        size_t n;
+        int k = dropped_end(&r->dropped, packet, length, &bytes, &n);
+
+        return k != 0 || r->dropped.is_broken ? k : publish_parts(r, bytes, n, v);
+}
+
+/* Nothing has room for it any more. */
+static int drop_packet(Route *r, const uint8_t *packet, size_t length, const PacketView *v) {
+        int k = route_counts_take(&r->state.counts, packet, length, v, &r->publishing->lost);
+
+        loss_counts_add(&r->state.counts.lost, "spool", strlen("spool"), v->n_items);
+        loss_counts_add(&r->publishing->lost, "spool", strlen("spool"), v->n_items);
+        return k == 0 ? dropped_add(&r->dropped, v, packet, length) : k;
+}
+
 static int take_packet(Route *r, const uint8_t *packet, size_t length) {
         PacketView v;
         int k = packet_view(packet, length, &v) ? 0 : REFUSED_INVALID;
 
+        if (k == 0 && r->publishing->spooling.is_closing && !v.has_end)
+                return drop_packet(r, packet, length, &v);
         if (k == 0 && (v.has_start || v.has_wall))
                 k = take_clock(r, packet, length);
         if (k == 0 && v.has_events)
@@ -124,7 +146,7 @@ static int take_packet(Route *r, const uint8_t *packet, size_t length) {
         if (k == 0)
                 k = route_counts_take(&r->state.counts, packet, length, &v, &r->publishing->lost);
         if (k == 0)
-                k = publish_parts(r, packet, length, &v);
+                k = v.has_end ? publish_end(r, packet, length, &v) : publish_parts(r, packet, length, &v);
         if (k == 0 && v.has_removed) {
                 descriptor_set_remove(&r->descriptors, packet, length);
                 k = publish_descriptors(r);
@@ -153,6 +175,7 @@ static void disconnect(Route *r) {
         r->fd = close_fd(r->fd);
         frame_reader_deinit(&r->in);
         descriptor_set_deinit(&r->descriptors);
+        dropped_deinit(&r->dropped);
         r->is_streaming = false;
         r->digest[0] = '\0';
 }
