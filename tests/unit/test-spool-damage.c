@@ -175,7 +175,18 @@ static void test_marks(void **state) {
                 write_file("stored", bytes, 512 + 24);
                 s = open_spool();
                 assert_int_equal(spool_count(s), torn ? 3 : 2);
+                assert_false(s->has_lost_marks);
                 expect(s, torn ? 4 : 5, 20);
+                spool_close(s);
+        }
+        memset(bytes, 0x55, sizeof(bytes));
+        write_file("stored", bytes, 512 + 24);
+        for (int run = 0; run < 2; run++) {
+                Spool *s = open_spool();
+
+                assert_true(s->has_lost_marks == (run == 0));
+                assert_int_equal(spool_count(s), run == 0 ? 6 : 5);
+                spool_set_stored(s, 1);
                 spool_close(s);
         }
 }

@@ -52,6 +52,7 @@ typedef struct Spool {
         uint64_t next_segment;
         uint64_t unsynced;  /* the first segment with what is not on disk, UINT64_MAX: none has */
         SpoolDamage torn;   /* what was cut off at the end when it was opened; length 0: nothing */
+        bool has_lost_marks; /* how far messages are stored cannot be read: all count as not stored */
         int error;          /* why the last spool_append() has failed */
 } Spool;
 
