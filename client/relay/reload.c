@@ -27,10 +27,17 @@ static void say(const ConfigDiagnostic *diagnostic) {
 }
 
 static void check_spool(const RelayConfig *config, ConfigDiagnostics *m) {
+        const PublishConfig *p = &config->publish;
         Explanation e = EXPLANATION_NULL;
+        uint64_t size;
 
-        if (config->publish.spool_path && spool_place_check(config->publish.spool_path, &e) > 0)
+        if (!p->spool_path)
+                return;
+        if (spool_place_check(p->spool_path, &e) > 0)
                 config_diagnostics_add(m, relay_config_place(config, "publish.spool.path"), "publish.spool.path: %s", e.text);
+        else if ((size = spool_place_size(p->spool_path)) < p->spool_disk)
+                config_diagnostics_add_warning(m, relay_config_place(config, "publish.spool.disk"), "publish.spool.disk: the file system of %s "
+                                               "has only %llu MiB, which are less", p->spool_path, (unsigned long long)(size >> 20));
 }
 
 int relay_load(const char *path, bool takes_expired, RelayConfig **ret_config, SSL_CTX **ret_tls) {

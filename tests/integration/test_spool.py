@@ -166,10 +166,13 @@ def test_ended_full():
         equal((row["matched"], row["lost"]), (first.own().matched, first.gaps), "the ledger")
 
 
+# a file system of 3 MiB for one program alone
+SMALL_DISK = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=3m,mode=0700 perfd-test SPOOL && exec "$@"', "sh"]
+
+
 def test_full_disk():
     """A file system without room: it is said, memory takes what it can, the rest is a gap, and when there is room all goes on."""
-    mount = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=3m,mode=0700 perfd-test SPOOL && exec "$@"', "sh"]
-    with flood(SMALL_QUEUE, prefix=mount) as (daemon, load, server, relay):
+    with flood(SMALL_QUEUE, prefix=SMALL_DISK) as (daemon, load, server, relay):
         relay.wait_for(r"cannot be written: No space left on device")
         overflow(daemon)
         server.start()
@@ -227,12 +230,12 @@ def test_memory():
         check(perfd.SANITIZER != "none" or relay.peak() < before + 4 * MIB, f"it had {before} bytes, and has {relay.peak()}")
 
 
-def run(relay, text, *options, **popen):
+def run(relay, text, *options, prefix=(), **popen):
     path = relay.at("other.yaml")
     with open(path, "w", encoding="utf-8") as f:
         f.write(text)
     os.chmod(path, 0o644)
-    return subprocess.run([RELAY, "--config", path, *options], capture_output=True, text=True, check=False, timeout=perfd.PATIENCE, **popen)
+    return subprocess.run([*prefix, RELAY, "--config", path, *options], capture_output=True, text=True, check=False, timeout=perfd.PATIENCE, **popen)
 
 
 def test_refused():
@@ -257,6 +260,9 @@ def test_refused():
         os.mkdir(relay.at("roots"), 0o755)
         done = run(relay, text.replace("path: spool", "path: roots"), "--check", user=65534)
         check(re.search(r"publish\.spool\.path: \S+/roots cannot be written to: Permission denied", done.stderr), done.stderr)
+        done = run(relay, text, "--check", prefix=[word.replace("SPOOL", relay.spool) for word in SMALL_DISK])
+        equal(done.returncode, 0, "the status of a warning")
+        check(re.search(r"publish\.spool\.disk: the file system of \S+ has only 3 MiB, which are less", done.stderr), done.stderr)
         done = run(relay, text.replace("path: spool, ", ""), "--check")
         check(re.search(r"publish\.spool\.disk: it has no effect without 'path'", done.stderr), done.stderr)
 

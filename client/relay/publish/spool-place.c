@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 int spool_place_check(const char *path, Explanation *e) {
@@ -27,4 +28,10 @@ int spool_place_check(const char *path, Explanation *e) {
         if (faccessat(AT_FDCWD, path, R_OK | W_OK | X_OK, AT_EACCESS) < 0)
                 return refuse(e, REFUSED_DENIED, "spool", "%s cannot be written to: %s", path, strerror(errno));
         return 0;
+}
+
+uint64_t spool_place_size(const char *path) {
+        struct statvfs st;
+
+        return statvfs(path, &st) < 0 || st.f_blocks == 0 ? UINT64_MAX : (uint64_t)st.f_blocks * st.f_frsize; /* 0: it does not say */
 }
