@@ -7,6 +7,7 @@
 #include "client/connection/tls.h"
 #include "client/connection/tunnel.h"
 #include "client/perfd.h"
+#include "proto/compression.h"
 #include "proto/frame.h"
 #include "proto/perfd.pb-c.h"
 #include "proto/stream-ring.h"
@@ -27,6 +28,8 @@ struct perfd_client {
         Tunnel tunnel; /* to another machine, that the connection goes through */
         Tls tls;       /* the same, on the fd itself */
         char *ca, *certificate, *key; /* files for that, or NULL */
+        bool wants_compression;
+        Decompressor *decompressor; /* of what comes, if it was asked for; NULL: it was not */
         int fd;
         int fds[STREAM_FDS_MAX]; /* that came with a response */
         size_t n_fds;

@@ -28,6 +28,17 @@ bool perfd_client_may_change(const perfd_client *c) {
         return c->greeting && c->greeting->response->hello->may_change;
 }
 
+int perfd_client_set_compression(perfd_client *c, bool is_wanted) {
+        if (c->state != CLIENT_NEW)
+                return client_fail(c, PERFD_E_STATE, "state", "compression is chosen before connecting, and this client is connected");
+        c->wants_compression = is_wanted;
+        return 0;
+}
+
+bool perfd_client_is_compressed(const perfd_client *c) {
+        return c->decompressor && decompressor_is_compressed(c->decompressor);
+}
+
 static int client_greet(perfd_client *c) {
         Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
         Perfd__V1__Hello hello = PERFD__V1__HELLO__INIT;
@@ -64,6 +75,7 @@ void client_disconnect(perfd_client *c) {
         if (c->greeting)
                 perfd__v1__server_message__free_unpacked(c->greeting, NULL);
         c->greeting = NULL;
+        c->decompressor = decompressor_free(c->decompressor);
 }
 
 int perfd_client_connect_fd(perfd_client *c, int fd) {
@@ -73,7 +85,8 @@ int perfd_client_connect_fd(perfd_client *c, int fd) {
                 return client_fail(c, PERFD_E_STATE, "state", "this client is connected already");
         c->fd = fd;
         c->state = CLIENT_READY;
-        r = client_greet(c);
+        c->decompressor = c->wants_compression ? decompressor_new() : NULL;
+        r = c->wants_compression && !c->decompressor ? client_fail_memory(c) : client_greet(c);
         if (r != 0)
                 client_disconnect(c);
         return r;
@@ -105,6 +118,9 @@ int perfd_client_connect(perfd_client *c, const char *path) {
 
         if (c->state != CLIENT_NEW)
                 return client_fail(c, PERFD_E_STATE, "state", "this client is connected already");
+        if (c->wants_compression)
+                return client_fail(c, PERFD_E_INVALID, "no-compression", "compression is for other hosts, by ssh:// or tls://: a socket of "
+                                   "this one has none");
         if (!path || !*path || strlen(path) >= sizeof(address.sun_path))
                 return client_fail(c, PERFD_E_INVALID, "bad-path", "a socket's path has 1 to %zu bytes, not %zu",
                                    sizeof(address.sun_path) - 1, path ? strlen(path) : 0);

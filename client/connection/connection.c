@@ -60,14 +60,18 @@ uint64_t client_now(void) {
         return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+/* With bytes pending also POLLOUT, for which nobody ever waits long: who only polls reads them at once. */
 short perfd_client_events(const perfd_client *c) {
+        short events;
+
         if (c->fd < 0)
                 return 0;
-        return c->tls.to ? tls_events(&c->tls, c->out != NULL) : (short)(POLLIN | (c->out ? POLLOUT : 0));
+        events = c->tls.to ? tls_events(&c->tls, c->out != NULL) : (short)(POLLIN | (c->out ? POLLOUT : 0));
+        return (short)(events | (client_has_pending(c) ? POLLOUT : 0));
 }
 
 bool client_has_pending(const perfd_client *c) {
-        return tls_has_pending(&c->tls);
+        return tls_has_pending(&c->tls) || (c->decompressor && decompressor_has_pending(c->decompressor));
 }
 
 static ssize_t client_send_some(perfd_client *c) {
@@ -124,6 +128,28 @@ static ssize_t client_receive_some(perfd_client *c, uint8_t *to, size_t n) {
         return c->tls.to ? tls_read(&c->tls, to, n) : client_receive_with_fds(c, to, n);
 }
 
+/* The same of what may be compressed: bytes that say nothing yet are read on. EBADMSG: they are no stream of zstd. */
+static ssize_t client_receive_decompressed(perfd_client *c, uint8_t *to, size_t n) {
+        for (;;) {
+                size_t made, room;
+                uint8_t *place;
+                ssize_t came;
+                int r = decompressor_next(c->decompressor, to, n, &made);
+
+                if (r == 0)
+                        return (ssize_t)made;
+                if (r != DECOMPRESSOR_E_NEED_MORE) {
+                        errno = r < 0 ? -r : EBADMSG;
+                        return -1;
+                }
+                room = decompressor_room(c->decompressor, &place);
+                came = client_receive_some(c, place, room);
+                if (came <= 0)
+                        return came;
+                decompressor_fed(c->decompressor, (size_t)came);
+        }
+}
+
 int client_receive(perfd_client *c, size_t most, size_t *ret_n) {
         uint8_t *room;
         size_t size;
@@ -132,8 +158,11 @@ int client_receive(perfd_client *c, size_t most, size_t *ret_n) {
         if (frame_reader_room(&c->in, &room, &size) < 0)
                 return client_fail_memory(c);
         do
-                n = client_receive_some(c, room, size < most ? size : most);
+                n = c->decompressor ? client_receive_decompressed(c, room, size < most ? size : most)
+                                    : client_receive_some(c, room, size < most ? size : most);
         while (n < 0 && errno == EINTR);
+        if (n < 0 && errno == EBADMSG)
+                return client_fail_protocol(c, "compressed bytes that are damaged, or need more memory than the protocol allows");
         if (n == 0 || (n < 0 && is_closed_by_peer(errno)))
                 return client_fail_closed(c);
         if (n < 0 && errno != EAGAIN)

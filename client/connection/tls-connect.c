@@ -83,7 +83,7 @@ static int shake_hands(perfd_client *c, int64_t deadline) {
 
 /* The fd belongs to the client, or is closed. */
 static int connect_socket(perfd_client *c, const char *uri, const char *host, SSL_CTX *context, int fd, int64_t deadline) {
-        int r = tls_open(&c->tls, context, uri, host, fd);
+        int r = tls_open(&c->tls, context, uri, host, fd, c->wants_compression);
 
         if (r < 0)
                 r = client_fail_memory(c);

@@ -15,7 +15,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
-static const unsigned char protocols[] = "\x07perfd/1"; /* each with its length before it */
+#include "proto/compression.h"
+
+/* Each with its length before it, the best one first: a server that does not know one takes another. */
+static const unsigned char plain_protocol[] = "\x07perfd/1", protocols[] = "\x0c" COMPRESSION_ALPN "\x07perfd/1";
 
 static int socket_write(BIO *b, const char *bytes, int n) {
         Tls *t = BIO_get_data(b);
@@ -110,7 +113,7 @@ static bool set_socket(Tls *t) {
         return true;
 }
 
-int tls_open(Tls *t, SSL_CTX *context, const char *to, const char *name, int fd) {
+int tls_open(Tls *t, SSL_CTX *context, const char *to, const char *name, int fd, bool is_compressed) {
         size_t n = strlen(name);
 
         *t = TLS_NULL;
@@ -120,7 +123,8 @@ int tls_open(Tls *t, SSL_CTX *context, const char *to, const char *name, int fd)
         t->name = strndup(name, n - (n > 1 && name[n - 1] == '.')); /* a full name: certificates have it without its point */
         t->ssl = SSL_new(context);
         if (t->to && t->name && t->ssl && SSL_set_app_data(t->ssl, t) && set_name(t->ssl, t->name) && set_socket(t) &&
-            SSL_set_alpn_protos(t->ssl, protocols, sizeof(protocols) - 1) == 0) {
+            SSL_set_alpn_protos(t->ssl, is_compressed ? protocols : plain_protocol,
+                                (is_compressed ? sizeof(protocols) : sizeof(plain_protocol)) - 1) == 0) {
                 SSL_set_verify(t->ssl, SSL_VERIFY_PEER, on_certificate);
                 SSL_set_mode(t->ssl, SSL_MODE_ENABLE_PARTIAL_WRITE);
                 SSL_set_connect_state(t->ssl);
@@ -165,7 +169,8 @@ bool tls_has_protocol(const Tls *t) {
         unsigned n;
 
         SSL_get0_alpn_selected(t->ssl, &chosen, &n);
-        return n == protocols[0] && memcmp(chosen, protocols + 1, n) == 0;
+        return (n == plain_protocol[0] && memcmp(chosen, plain_protocol + 1, n) == 0) ||
+               (n == protocols[0] && memcmp(chosen, protocols + 1, n) == 0);
 }
 
 ssize_t tls_read(Tls *t, uint8_t *to, size_t n) {

@@ -33,8 +33,8 @@ enum {
         TLS_E_FAILED,
 };
 
-/* `context` is taken, also on failure. -ENOMEM. */
-int tls_open(Tls *t, SSL_CTX *context, const char *to, const char *name, int fd);
+/* `context` is taken, also on failure. is_compressed: what comes may be compressed. -ENOMEM. */
+int tls_open(Tls *t, SSL_CTX *context, const char *to, const char *name, int fd, bool is_compressed);
 /* 0: both sides have shown who they are, as far as this one knows; TLS_E_AGAIN with *ret_events, TLS_E_FAILED. */
 int tls_connect(Tls *t, short *ret_events);
 /* Whether the other side has agreed to speak perfd's protocol. */

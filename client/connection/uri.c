@@ -36,14 +36,17 @@ static char *quote(const char *text) {
         return quoted;
 }
 
-/* The command for the other side. path: of the socket there, or "". */
-static char *command_of(const char *path) {
-        char *quoted, *command;
+/*
+ * The command for the other side. path: of the socket there, or "". A perfctl that does not know the variable goes on without it, as it
+ * would not with an option; env(1) because shells differ.
+ */
+static char *command_of(const char *path, bool is_compressed) {
+        const char *prefix = is_compressed ? "env " COMPRESSION_VARIABLE "=" COMPRESSION_NAME " " : "";
+        char *quoted = *path ? quote(path) : NULL, *command;
 
-        if (!*path)
-                return strdup("perfctl stdio");
-        quoted = quote(path);
-        if (!quoted || asprintf(&command, "perfctl --socket %s stdio", quoted) < 0)
+        if (*path && !quoted)
+                return NULL;
+        if (asprintf(&command, "%sperfctl %s%s%sstdio", prefix, *path ? "--socket " : "", *path ? quoted : "", *path ? " " : "") < 0)
                 command = NULL;
         free(quoted);
         return command;
@@ -121,7 +124,7 @@ static int connect_ssh(perfd_client *c, const char *uri) {
         if (strcmp(path, "/") == 0)
                 path = "";
         destination = strndup(uri, strlen(ssh_scheme) + n);
-        command = command_of(path);
+        command = command_of(path, c->wants_compression);
         if (destination && command) {
                 char *const argv[] = { (char *)(program && *program ? program : "ssh"), (char *)"-T", (char *)"--", destination, command,
                                        NULL };

@@ -19,6 +19,7 @@ const Option global_options[] = {
         { .name = "socket", .argument = "PATH", .help = "the daemon's control socket", .words = WORDS_FILES },
         { .name = "host", .argument = "HOST", .help = "of another daemon: HOST by ssh, tls://HOST:PORT by TLS; several: of each" },
         { .name = "tls", .argument = "DIR", .help = "for tls://, ca.crt, client.crt and client.key", .words = WORDS_FILES },
+        { .name = "compress", .help = "with --host, have what comes compressed: fewer bytes for more CPU time on both hosts" },
         { .name = "json", .letter = 'j', .help = "print JSON, one document per line" },
         { .name = "headings", .help = "name the columns of tables also where stdout is no terminal" },
         { .name = "help", .help = "show the help of the verb" },
@@ -133,6 +134,8 @@ static void set_global(Perfctl *p, const Option *option, const char *value) {
                 perfctl_add_host(p, value);
         else if (strcmp(option->name, "tls") == 0)
                 p->tls = value;
+        else if (strcmp(option->name, "compress") == 0)
+                p->compress = true;
         else if (strcmp(option->name, "json") == 0)
                 p->json = true;
         else if (strcmp(option->name, "headings") == 0)

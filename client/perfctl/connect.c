@@ -116,8 +116,13 @@ static int connect_host(Perfctl *p) {
                 return r;
         uri = uri_of(p->host, p->socket);
         renew(p);
-        r = perfctl_is_tls(p) ? connect_tls(p, uri) : perfd_client_connect_uri(p->client, uri);
+        r = perfd_client_set_compression(p->client, p->compress);
+        if (r == 0)
+                r = perfctl_is_tls(p) ? connect_tls(p, uri) : perfd_client_connect_uri(p->client, uri);
         free(uri);
+        if (r == 0 && p->compress && !perfd_client_is_compressed(p->client))
+                (void)perfctl_fail(p, 0, "%s does not compress, and this goes on without: %s", p->host, perfctl_is_tls(p)
+                                   ? "its perfd-relay is older, or compress is 0 in its relay.yaml" : "its perfctl is older");
         if (r == 0)
                 return 0;
         (void)perfctl_fail_client(p, NULL);

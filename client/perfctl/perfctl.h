@@ -52,6 +52,7 @@ struct Perfctl {
         bool is_of_several; /* this process is one of those that hosts_run() has started */
         HostGap gap;        /* before its stream; with `to` it has none, and prints the gap alone */
         const char *tls;    /* a directory of certificates: --tls, or NULL */
+        bool compress;      /* what comes from another host: --compress */
         bool json;
         bool headings;      /* of tables, also where there is no terminal: --headings or $PERFCTL_HEADINGS */
         bool help, version;

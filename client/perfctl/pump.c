@@ -21,7 +21,7 @@ static bool is_for_later(ssize_t n) {
 
 /* ECONNRESET is what a socket says whose other end was closed with something unread. */
 static int pump_read(Pump *p) {
-        ssize_t n = read(p->from, p->bytes, sizeof(p->bytes));
+        ssize_t n = p->compressor ? read(p->from, p->plain, sizeof(p->plain)) : read(p->from, p->bytes, sizeof(p->bytes));
 
         if (is_for_later(n))
                 return 0;
@@ -30,7 +30,7 @@ static int pump_read(Pump *p) {
         p->begin = 0;
         p->end = n > 0 ? (size_t)n : 0;
         p->has_ended = n <= 0;
-        return 0;
+        return p->compressor ? compressor_put(p->compressor, p->plain, p->end, p->has_ended, p->bytes, &p->end) : 0;
 }
 
 static int pump_write(Pump *p) {

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proto/compression.h"
+
 #define PUMP_BYTES ((size_t)128 << 10)
 
 typedef struct Pump {
@@ -13,6 +15,8 @@ typedef struct Pump {
         size_t begin, end; /* what was read and not yet written */
         bool has_ended;    /* nothing more comes */
         uint8_t bytes[PUMP_BYTES];
+        Compressor *compressor; /* NULL: what was read is written as it is */
+        uint8_t plain[PUMP_BYTES / 2];
 } Pump;
 
 /* For poll(2): POLLIN of `from`, and POLLOUT of `to`, if they are waited for. */

@@ -69,6 +69,22 @@ static int check_hosts(const Perfctl *p, bool is_environment) {
         return 0;
 }
 
+/* It is of ssh and TLS. */
+static int check_compression(const Perfctl *p) {
+        const char *local = p->host ? NULL : "this host";
+
+        if (!p->compress || p->help || p->version)
+                return 0;
+        if (p->verb && strcmp(p->verb->name, "fleet") == 0)
+                return perfctl_fail(p, PERFCTL_USAGE, "--compress is for --host, by ssh or tls://: messages of NATS are as they were published; "
+                                    "fields and where in publish.routes of relay.yaml make them fewer and smaller");
+        for (size_t i = 0; i < p->hosts.n && !local; i++)
+                if (strncmp(p->hosts.items[i], "unix:", strlen("unix:")) == 0)
+                        local = p->hosts.items[i];
+        return local ? perfctl_fail(p, PERFCTL_USAGE, "--compress is for another host, by --host HOST or --host tls://HOST:PORT: %s is read "
+                                    "by a socket", local) : 0;
+}
+
 int perfctl_run(int argc, char **argv) {
         static Perfctl p; /* large, and there is one */
         const char *headings = getenv("PERFCTL_HEADINGS");
@@ -85,6 +101,8 @@ int perfctl_run(int argc, char **argv) {
                 r = check_hosts(&p, environment);
         if (!hosts_are_meant(&p))
                 perfctl_choose_host(&p);
+        if (r == 0)
+                r = check_compression(&p);
         if (r == 0)
                 r = run(&p);
         r = end(&p, r);

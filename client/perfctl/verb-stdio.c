@@ -56,6 +56,13 @@ static int carry(Perfctl *p, Pump *in, Pump *out) {
         return PERFCTL_OK;
 }
 
+/* What perfd sends is compressed if the other side has asked for it; without memory for that it is not. */
+static Compressor *new_compressor(void) {
+        const char *asked = getenv(COMPRESSION_VARIABLE);
+
+        return asked && strcmp(asked, COMPRESSION_NAME) == 0 ? compressor_new(COMPRESSION_LEVEL) : NULL;
+}
+
 static int stdio_run(Perfctl *p) {
         Pump *in, *out;
         int of_in = fcntl(STDIN_FILENO, F_GETFL), of_out = fcntl(STDOUT_FILENO, F_GETFL), fd = -1, r;
@@ -75,7 +82,9 @@ static int stdio_run(Perfctl *p) {
                 in->from = STDIN_FILENO;
                 in->to = out->from = fd;
                 out->to = STDOUT_FILENO;
+                out->compressor = new_compressor();
                 r = carry(p, in, out);
+                compressor_free(out->compressor);
                 free(in);
                 free(out);
                 (void)fcntl(STDOUT_FILENO, F_SETFL, of_out); /* whoever started us may go on with them */

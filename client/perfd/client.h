@@ -52,6 +52,15 @@ int perfd_client_connect_uri(perfd_client *client, const char *uri);
  */
 int perfd_client_set_tls(perfd_client *client, const char *directory);
 int perfd_client_set_tls_files(perfd_client *client, const char *ca, const char *certificate, const char *key);
+/*
+ * Before connecting to ssh:// or tls://: asks for what comes to be compressed with zstd, which takes CPU time on both hosts. Where the
+ * other side does not, because it is older or relay.yaml(5) says so, the connection is one without it. Other URIs and
+ * perfd_client_connect() are then refused with PERFD_E_INVALID, reason "no-compression"; perfd_client_connect_fd() takes what comes,
+ * compressed or not. 0; PERFD_E_STATE: it is connected already.
+ */
+int perfd_client_set_compression(perfd_client *client, bool is_wanted);
+/* Whether it is, once it is connected. */
+bool perfd_client_is_compressed(const perfd_client *client);
 
 /* The error of the last function that failed; never NULL; valid until the next call on this client. */
 const perfd_error *perfd_client_error(const perfd_client *client);

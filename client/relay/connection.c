@@ -56,16 +56,18 @@ void connection_log_refusal(RelayConnection *c, const char *reason, const char *
 }
 
 void connection_log_end(RelayConnection *c, const char *reason, const char *text) {
-        char address[ENDPOINT_TEXT_SIZE];
+        char address[ENDPOINT_TEXT_SIZE], compressed[60] = "";
 
         if (c->is_logged)
                 return;
         c->is_logged = true;
+        if (c->is_compressed)
+                (void)snprintf(compressed, sizeof(compressed), ", compressed from %llu", (unsigned long long)c->n_compressed);
         log_print_with(LOG_INFO, MESSAGE_REMOTE_ENDED,
                        LOG_FIELDS({ "ADDRESS", address_of(c, address) }, { "SUBJECT", c->peer.subject }, { "SERIAL", c->peer.serial },
                                   { "CLIENT", c->name }, { "REASON", reason }, { "BYTES", LOG_NUMBER(c->n_out) }),
-                       "%s, %s, has ended after %llu bytes: %s", c->name ? c->name : "a client", address, (unsigned long long)c->n_out,
-                       text);
+                       "%s, %s, has ended after %llu bytes%s: %s", c->name ? c->name : "a client", address,
+                       (unsigned long long)c->n_out, compressed, text);
 }
 
 /* ---- birth and death --------------------------------------------------------------------------------------------- */
@@ -90,6 +92,7 @@ RelayConnection *connection_free(RelayConnection *c) {
         sd_event_source_disable_unref(c->timer);
         close_perfd(c);
         SSL_free(c->ssl);
+        compressor_free(c->compressor);
         close_fd(c->fd);
         tls_peer_deinit(&c->peer);
         unwritten_deinit(&c->out);
@@ -210,7 +213,7 @@ static uint32_t perfd_events(const RelayConnection *c, nsec_t *ret_wait) {
         if (c->state == RELAY_GREETING)
                 return c->is_pending ? 0 : out ? out : EPOLLIN;
         if (c->state == RELAY_PUMPING && unwritten_is_empty(&c->out) &&
-            token_bucket_peek(&bucket, TLS_RECORD_MAX, clock_now(CLOCK_MONOTONIC), ret_wait) == 0)
+            token_bucket_peek(&bucket, RELAY_PLAIN_MAX, clock_now(CLOCK_MONOTONIC), ret_wait) == 0)
                 return out;
         return out | (c->state <= RELAY_ENDING && unwritten_is_empty(&c->out) ? EPOLLIN : 0);
 }
@@ -296,7 +299,7 @@ void connection_lose(RelayConnection *c, const char *reason, const char *text) {
 static void cut_at_frame(RelayConnection *c) {
         size_t begin = c->out.begin + c->n_committed, rest;
 
-        if (unwritten_is_empty(&c->out))
+        if (unwritten_is_empty(&c->out) || c->is_compressed)
                 return;
         rest = frame_track_rest(&c->track, c->out.bytes + begin, c->out.end - begin);
         c->out.end = begin + rest;

@@ -15,6 +15,7 @@
 #include "client/relay/frame-track.h"
 #include "client/relay/relay.h"
 #include "client/relay/token-bucket.h"
+#include "proto/compression.h"
 #include "proto/perfd.pb-c.h"
 
 /* Bytes that could not be written yet; there is no memory for them otherwise. */
@@ -46,11 +47,14 @@ struct RelayConnection {
         bool is_pending;       /* connect(2) to perfd is to be tried again */
         nsec_t deadline;       /* of the state; 0: none */
         FrameReader greeting;
-        FrameTrack track;      /* of what SSL_write() has been given */
+        FrameTrack track;      /* of what SSL_write() has been given, or the compressor */
         Unwritten in, out, goodbye;
         size_t n_committed;    /* of `out`: SSL_write() has to be given the same again */
+        bool is_compressed;     /* `out` is a stream of zstd, from the first byte on */
+        Compressor *compressor; /* NULL: it has ended, or there is none */
         TokenBucket bucket;
         uint64_t n_in, n_out;  /* bytes that passed */
+        uint64_t n_compressed; /* of them: what they were before */
 };
 
 /* Takes `fd`. Without memory it is closed. */
@@ -94,6 +98,13 @@ int connection_find_rule(const RelayConfig *config, const X509 *certificate, con
 void connection_greet(RelayConnection *c);
 /* The same of one that reads metrics: connects it with their server. */
 void connection_serve_metrics(RelayConnection *c);
+
+/*
+ * compress.c: what it is sent is compressed from here on, if it has asked for that and its rule permits it; without memory it is not. And
+ * bytes into the compressor, and behind `out`; is_last: and its end. -ENOMEM.
+ */
+void connection_begin_compression(RelayConnection *c);
+int connection_compress(RelayConnection *c, const uint8_t *bytes, size_t n, bool is_last, size_t *ret_n);
 
 /* unwritten.c */
 void unwritten_deinit(Unwritten *u);

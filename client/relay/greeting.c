@@ -161,9 +161,12 @@ static int read_response(RelayConnection *c) {
 }
 
 static void begin_pumping(RelayConnection *c) {
-        size_t behind = c->greeting.end - c->greeting.begin;
+        size_t behind = c->greeting.end - c->greeting.begin, made;
+        const uint8_t *bytes = c->greeting.buffer + c->greeting.begin;
 
-        if (behind > 0 && unwritten_add(&c->out, c->greeting.buffer + c->greeting.begin, behind) < 0) {
+        connection_begin_compression(c);
+        if (behind > 0 && (c->is_compressed ? connection_compress(c, bytes, behind, false, &made)
+                                            : unwritten_add(&c->out, bytes, behind)) < 0) {
                 connection_lose(c, "no-memory", strerror(ENOMEM));
                 return;
         }

@@ -14,6 +14,7 @@
 #include "daemon/base/error.h"
 
 #define RECORDS_PER_TURN 16
+#define PIECES_PER_TURN 8 /* of compression, and of records of what it has made: as many bytes */
 
 /* ---- outward ----------------------------------------------------------------------------------------------------- */
 
@@ -50,9 +51,9 @@ static int write_record(RelayConnection *c, const uint8_t *bytes, size_t n) {
         return -1;
 }
 
-/* HTTP has no frames: it can be cut anywhere. */
+/* HTTP has no frames, and what is compressed shows none: they can be cut anywhere. */
 static void follow(RelayConnection *c, const uint8_t *bytes, size_t n) {
-        if (!c->is_http)
+        if (!c->is_http && !c->is_compressed)
                 frame_track_pass(&c->track, bytes, n);
 }
 
@@ -73,6 +74,22 @@ static int write_unwritten(RelayConnection *c) {
         return r;
 }
 
+/* Compressed, they are kept and written next. What a client may have in a second is what is sent. */
+static int pass_compressed(RelayConnection *c, size_t n) {
+        size_t made;
+
+        if (connection_compress(c, c->relay->bytes, n, false, &made) < 0) {
+                connection_lose(c, "no-memory", strerror(ENOMEM));
+                return -1;
+        }
+        token_bucket_take(&c->bucket, made);
+        return 1;
+}
+
+static size_t piece_max(const RelayConnection *c) {
+        return c->is_compressed ? RELAY_PLAIN_MAX : TLS_RECORD_MAX;
+}
+
 /* A record of what perfd has sent, at most `most` bytes. As write_record(), and 0 also if there is none. */
 static int pass_record(RelayConnection *c, size_t most) {
         uint8_t *bytes = c->relay->bytes;
@@ -85,6 +102,8 @@ static int pass_record(RelayConnection *c, size_t most) {
                 c->perfd_has_ended = true;
                 return 1;
         }
+        if (c->is_compressed)
+                return pass_compressed(c, (size_t)n);
         token_bucket_take(&c->bucket, (size_t)n);
         follow(c, bytes, (size_t)n);
         r = write_record(c, bytes, (size_t)n);
@@ -110,13 +129,28 @@ static void begin_lingering(RelayConnection *c) {
         connection_progress(c);
 }
 
+/* With the relay's last word, if it can be said. As end_record(). */
+static int end_compression(RelayConnection *c, bool is_at_boundary) {
+        const Unwritten none = { .bytes = NULL }, *word = is_at_boundary ? &c->goodbye : &none;
+        size_t made;
+        int r = connection_compress(c, word->bytes + word->begin, word->end - word->begin, true, &made);
+
+        unwritten_deinit(&c->goodbye);
+        if (r == 0)
+                return 1;
+        connection_lose(c, "no-memory", strerror(ENOMEM));
+        return -1;
+}
+
 /* Of one that ends, with nothing kept. As pass_record(); -1 also if all is said. */
 static int end_record(RelayConnection *c) {
         bool is_at_boundary = frame_track_is_at_boundary(&c->track);
         size_t room = frame_track_room(&c->track);
 
         if (!is_at_boundary && !c->perfd_has_ended && c->perfd_fd >= 0)
-                return pass_record(c, room < TLS_RECORD_MAX ? room : TLS_RECORD_MAX);
+                return pass_record(c, room < piece_max(c) ? room : piece_max(c));
+        if (c->compressor)
+                return end_compression(c, is_at_boundary);
         if (is_at_boundary && !unwritten_is_empty(&c->goodbye)) {
                 c->out = c->goodbye;
                 c->goodbye = (Unwritten){ .bytes = NULL };
@@ -128,10 +162,10 @@ static int end_record(RelayConnection *c) {
 
 static bool pump_out(RelayConnection *c) {
         RelayState state = c->state;
-        int r = 1;
+        int r = 1, most_turns = c->is_compressed ? PIECES_PER_TURN : RECORDS_PER_TURN;
 
         /* nobody would say that there is more to do of what perfd has ended, or of what is said between two frames */
-        for (int i = 0; r > 0 && (i < RECORDS_PER_TURN || c->perfd_has_ended || state == RELAY_ENDING); i++) {
+        for (int i = 0; r > 0 && (i < most_turns || c->perfd_has_ended || state == RELAY_ENDING); i++) {
                 nsec_t wait;
                 size_t most;
 
@@ -143,7 +177,7 @@ static bool pump_out(RelayConnection *c) {
                         connection_finish(c);
                         return false;
                 } else {
-                        most = token_bucket_peek(&c->bucket, TLS_RECORD_MAX, clock_now(CLOCK_MONOTONIC), &wait);
+                        most = token_bucket_peek(&c->bucket, piece_max(c), clock_now(CLOCK_MONOTONIC), &wait);
                         r = most > 0 ? pass_record(c, most) : 0;
                 }
         }

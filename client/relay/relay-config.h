@@ -25,6 +25,7 @@ typedef struct RelayRule {
         uint64_t queue;            /* bytes; 0: what perfd gives */
         uint64_t connections;      /* of one name at a time */
         uint64_t bytes_per_second; /* 0: unlimited */
+        uint64_t compress;         /* level of zstd; 0: never */
         ConfigPlace at;
 } RelayRule;
 

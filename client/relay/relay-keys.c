@@ -2,6 +2,7 @@
 #include <stddef.h>
 
 #include "client/relay/relay-config.h"
+#include "proto/compression.h"
 
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)
@@ -56,6 +57,8 @@ const Key relay_keys[] = {
           IN_RULE(connections), .min = 1, .max = 65536 },
         { "clients[].bytes-per-second", KEY_SIZE, NULL, "a size from 4KiB to 1024GiB", "how fast each connection is given bytes",
           IN_RULE(bytes_per_second), .min = 4 * KIB, .max = 1024 * GIB },
+        { "clients[].compress", KEY_COUNT, "1", "a whole number from 0 to 9", "level of compression, if the client asks for it; 0: none",
+          IN_RULE(compress), .min = 0, .max = COMPRESSION_LEVEL_MAX },
         { "clients[].control", KEY_BOOL, "false", "true or false", "everything that the control socket allows", IN_RULE(control) },
 
         { "metrics", KEY_SECTION, NULL, "a mapping with the key listen", "metrics of perfd and the relay, by HTTP" },

@@ -11,6 +11,8 @@
 #include "client/relay/tls.h"
 #include "daemon/base/clock.h"
 
+#define RELAY_PLAIN_MAX ((size_t)64 << 10) /* bytes that are compressed at once: of a smaller piece more is left */
+
 /* Of a connection: connection.h. */
 typedef enum RelayState {
         RELAY_HANDSHAKE,
@@ -47,7 +49,8 @@ typedef struct Relay {
         sd_event_source *feeding; /* of the watchdog */
         sd_event_source *goodbye; /* the end, whether all have heard of it or not */
         bool is_stopping;
-        uint8_t bytes[TLS_RECORD_MAX]; /* what is on its way through, within one call */
+        uint8_t bytes[RELAY_PLAIN_MAX]; /* what is on its way through, within one call */
+        uint8_t compressed[RELAY_PLAIN_MAX + 4096]; /* the same, for a client that has asked for it; compressor_room() */
 } Relay;
 
 /* lines.c: whether this line may be logged, and how many were not since the last one that was. */

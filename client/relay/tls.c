@@ -18,8 +18,9 @@
 #include "daemon/base/array.h"
 #include "daemon/base/error.h"
 #include "daemon/base/printable.h"
+#include "proto/compression.h"
 
-#define PROTOCOL "\x07" "perfd/1"
+#define PROTOCOL "\x0c" COMPRESSION_ALPN "\x07" "perfd/1" /* the first one that a client offers too */
 #define HTTP "http/1.1"
 #define PROTOCOL_OR_HTTP PROTOCOL "\x08" HTTP
 #define CHAIN_MAX (64 << 10) /* bytes of certificates that a client may send */

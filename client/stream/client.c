@@ -36,6 +36,7 @@ void perfd_client_free(perfd_client *c) {
                 perfd__v1__server_message__free_unpacked(c->greeting, NULL);
         stream_free(c->stream);
         frame_reader_deinit(&c->in);
+        decompressor_free(c->decompressor);
         client_error_deinit(c);
         client_close_fds(c);
         free(c->out);
