@@ -2,6 +2,7 @@
  * A subscriber in the order of time as programs are: by libperfd, which reads every field of each item.
  *
  *     decode SOCKET EVENT LATENCY [FIELD...]      LATENCY in ns; 0: the daemon's default
+ *     decode URI EVENT LATENCY [FIELD...]         tls://..., by the files in $PERFD_TLS; compressed if $COMPRESS is set
  *
  * Without a FIELD item by item; with them in batches, of which the columns of these are read, and times, CPUs and processes.
  *
@@ -16,6 +17,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -104,13 +106,25 @@ static int wait_for(perfd_client *client) {
         return ppoll(fds, 2, due == UINT64_MAX ? NULL : &wait, NULL) > 0 && fds[1].revents;
 }
 
+static int connect_to(perfd_client *client, const char *where) {
+        const char *files = getenv("PERFD_TLS");
+        int r;
+
+        if (!strstr(where, "://"))
+                return perfd_client_connect(client, where);
+        r = files ? perfd_client_set_tls(client, files) : 0;
+        if (r == 0)
+                r = perfd_client_set_compression(client, getenv("COMPRESS") != NULL);
+        return r == 0 ? perfd_client_connect_uri(client, where) : r;
+}
+
 static int decode(perfd_client *client, char **argv, Sums *s) {
         const char *events[] = { argv[2] };
         perfd_subscription subscription = PERFD_SUBSCRIPTION_INIT;
         perfd_callbacks callbacks = PERFD_CALLBACKS_INIT;
         int r, is_stopping = 0;
 
-        if (perfd_client_connect(client, argv[1]) != 0)
+        if (connect_to(client, argv[1]) != 0)
                 return fail(client, "connect");
         subscription.events = events;
         subscription.n_events = 1;
