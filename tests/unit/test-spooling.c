@@ -132,7 +132,7 @@ ssize_t __wrap_pwrite64(int fd, const void *bytes, size_t length, off64_t offset
 static char *servers[] = { (char *)"nats://127.0.0.1:1" }, *events[] = { (char *)"*" };
 static PublishRoute route = { .name = (char *)"a", .events = { .items = events, .n = 1 } };
 static PublishConfig config = {
-        .servers = { .items = servers, .n = 1 }, .stream = (char *)"perfd", .host = (char *)"web1", .spool = MEMORY,
+        .access = { .servers = { .items = servers, .n = 1 } }, .stream = (char *)"perfd", .host = (char *)"web1", .spool = MEMORY,
         .spool_disk = SPOOL_LIMIT_MIN, .spool_path = folder, .routes = &route, .n_routes = 1,
 };
 static sd_event *event;

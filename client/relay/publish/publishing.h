@@ -5,8 +5,8 @@
 
 #include "client/relay/publish/publisher.h"
 #include "client/relay/publish/route-counts.h"
-#include "proto/perfd.pb-c.h"
 #include "client/relay/publish/spooling.h"
+#include "proto/perfd.pb-c.h"
 
 typedef struct Route Route;
 typedef struct Status Status;
