@@ -151,11 +151,15 @@ static void refuse(FleetStream *s, const char *why) {
                 s->fleet->callbacks.refused(s->fleet->userdata, &s->row, why);
 }
 
+static uint64_t items_of(const FleetHead *h) {
+        return h->items < FLEET_ITEMS_MAX ? h->items : FLEET_ITEMS_MAX;
+}
+
 static void damage(FleetStream *s, const FleetHead *h, const char *why) {
-        uint64_t n = s->row.consumed - s->before;
+        uint64_t n = s->row.consumed - s->before, items = items_of(h);
 
         s->row.damaged++;
-        s->sum.damaged += h->items > n ? h->items - n : 0;
+        s->sum.damaged += items > n ? items - n : 0;
         account(s, h->sequence);
         refuse(s, why);
         stop_reading(s);
@@ -258,7 +262,7 @@ static bool is_undescribed(const FleetStream *s, const FleetHead *h) {
 
 static void leave_undescribed(FleetStream *s, const FleetHead *h) {
         s->row.undescribed++;
-        s->sum.undescribed += h->items;
+        s->sum.undescribed += items_of(h);
         account(s, h->sequence);
         refuse(s, "the descriptors of its events are not there, or not what their digest says");
 }
@@ -303,13 +307,14 @@ static int read_packet(FleetStream *s, const FleetHead *h, const uint8_t *bytes,
                 s->reading = h->sequence;
                 r = feed(s, bytes, length);
         }
-        if (r == 0 && is_right(s) && h->has_items && s->row.consumed - s->before != h->items)
+        if (r == 0 && is_right(s) && s->row.consumed - s->before != h->items)
                 s->wrong = "it has not as many items as its header says";
         if (r != 0 || s->wrong) {
                 damage(s, h, r == -ENOMEM ? "there is no memory to read it" : s->wrong ? s->wrong : perfd_client_error(s->client)->message);
                 return r == -ENOMEM ? r : 0;
         }
         account(s, h->sequence);
+        s->row.packets++;
         reckon(s, h);
         if (s->row.state == PERFD_FLEET_ENDED)
                 stop_reading(s);

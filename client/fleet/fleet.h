@@ -13,6 +13,7 @@
 #define FLEET_WORD_SIZE 65        /* of a name or an id in a message, with its end */
 #define FLEET_PARTS_MAX 64        /* of a packet */
 #define FLEET_PACKET_MAX ((size_t)16 << 20)      /* bytes of a packet: PROTOCOL.md, Frames */
+#define FLEET_ITEMS_MAX (FLEET_PACKET_MAX / 2)   /* that a packet can have: an item is a key and a length at least */
 #define FLEET_PACKETS_MAX (4 * FLEET_PACKET_MAX) /* bytes of all packets of which not all parts have come */
 #define FLEET_STREAMS_DEFAULT 10000
 #define FLEET_REASONS 16          /* of losses that are told apart */
@@ -27,9 +28,9 @@ typedef struct FleetHead {
         char host[FLEET_WORD_SIZE], route[FLEET_WORD_SIZE], machine[FLEET_WORD_SIZE], boot[FLEET_WORD_SIZE], digest[FLEET_WORD_SIZE];
         uint64_t epoch, sequence;
         uint64_t part, n_parts;
-        uint64_t items;   /* at most as many as its bytes can be */
+        uint64_t items;
         uint64_t matched; /* behind it, of the whole stream */
-        bool has_items, has_matched;
+        bool has_matched;
         int64_t wall_offset;
 } FleetHead;
 

@@ -7,7 +7,6 @@
 
 #define SUBJECT "perfd."
 #define STATUS ".status"
-#define ITEM_LEAST 2 /* bytes of an item in a packet: its key and its length */
 
 /* Letters, digits, '-' and '_'. */
 bool fleet_word_read(const char *from, size_t n, char to[FLEET_WORD_SIZE]) {
@@ -100,11 +99,10 @@ const char *fleet_head_read(const perfd_fleet_message *m, FleetHead *ret) {
                 return "its header Perfd-Part is no part of a packet";
         if (m->length > FLEET_PACKET_MAX)
                 return "it is longer than a packet can be";
-        ret->has_items = header_number(m, "Perfd-Items", &ret->items);
-        if (!ret->has_items)
-                ret->items = 0;
-        if (ret->items > FLEET_PACKET_MAX / ITEM_LEAST)
-                return "its header Perfd-Items says more than a packet can have";
-        ret->has_matched = header_number(m, "Perfd-Matched", &ret->matched);
+        if (!header_number(m, "Perfd-Items", &ret->items))
+                return "its header Perfd-Items is no number";
+        ret->has_matched = m->header(m->userdata, "Perfd-Matched") != NULL;
+        if (ret->has_matched && (!header_number(m, "Perfd-Matched", &ret->matched) || ret->matched < ret->items))
+                return "its header Perfd-Matched is no number of items";
         return NULL;
 }

@@ -55,7 +55,8 @@ typedef struct perfd_fleet_stream {
         uint64_t first_stored, last_stored; /* perfd_fleet_message.stored of the first and of the last one */
         uint64_t first_sequence, last_sequence; /* of the packets that came; 0: none has come as a whole */
         int64_t wall_offset;         /* wall time - clock in ns, as the last message says: perfd_fleet_wall() says more */
-        uint64_t consumed;           /* items */
+        uint64_t packets;            /* that were read */
+        uint64_t consumed;           /* items of these */
         /*
          * Items by reason, only those above 0: what gaps say; "late", of the closing ledger; "damaged" and "undescribed", at most as many
          * as the headers of these packets say; and what is missing, as far as `matched` is known, by perfd_fleet_options.missing.
