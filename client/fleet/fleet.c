@@ -176,7 +176,7 @@ int perfd_fleet_reckon(perfd_fleet *f, const perfd_fleet_reckoning *reckoning) {
 int perfd_fleet_forget(perfd_fleet *f, const perfd_fleet_stream *stream) {
         size_t i = 0;
 
-        if (f->is_busy || stream->state == PERFD_FLEET_OPEN)
+        if (f->is_busy)
                 return PERFD_E_STATE;
         while (&f->streams[i]->row != stream)
                 i++;

@@ -9,129 +9,106 @@
 #include "client/perfctl/table.h"
 #include "client/perfctl/terminal.h"
 
-/* What is missing where nothing has expired is in no sum. 0 of a stream of which nobody says what has matched. */
-static bool is_unbalanced(const FleetStream *s) {
-        uint64_t matched, expired = fleet_stream_expired(s);
+#define EACH_STREAM(fleet, s) (size_t i_ = 0; (s = perfd_fleet_get_stream(fleet, i_)); i_++)
 
-        if (!s->streams->is_from_oldest || !fleet_stream_matched(s, &matched))
-                return false;
-        return s->is_wrong || (expired > 0 && s->n_expired == 0) || matched != s->consumed + fleet_stream_lost(s) + expired;
-}
-
-static const char *state_of(const FleetStreams *l, const FleetStream *s) {
-        if (s->consumed == 0 && s->n_damaged > 0 && s->last == 0)
+static const char *state_of(const perfd_fleet_stream *s) {
+        if (s->packets == 0 && s->damaged + s->undescribed > 0)
                 return "unreadable";
-        if (s->has_end)
-                return "ended";
-        for (size_t i = 0; i < l->n; i++) { /* its relay has begun another one */
-                const FleetMessage *a = &l->list[i]->about, *b = &s->about;
-
-                if (strcmp(a->host, b->host) == 0 && strcmp(a->machine, b->machine) == 0 && strcmp(a->route, b->route) == 0 &&
-                    l->list[i]->latest > s->latest)
-                        return "cut";
-        }
-        return "open";
+        return s->state == PERFD_FLEET_ENDED ? "ended" : s->state == PERFD_FLEET_CUT ? "cut" : "open";
 }
 
-static void put_losses(const FleetStream *s, Json *j) {
+static void put_losses(const perfd_fleet_stream *s, Json *j) {
         json_put_name(j, "lost");
         json_begin(j, '{');
-        for (size_t i = 0; i < s->n_losses; i++) {
-                json_put_name(j, s->losses[i].reason);
-                json_put_number(j, s->losses[i].items);
-        }
-        if (fleet_stream_expired(s) > 0) {
-                json_put_name(j, "expired");
-                json_put_number(j, fleet_stream_expired(s));
+        for (size_t i = 0; i < s->n_lost; i++) {
+                json_put_name(j, s->lost[i].reason);
+                json_put_number(j, s->lost[i].count);
         }
         json_end(j, '}');
 }
 
-static void ledger_print_row(FleetStreams *l, const FleetStream *s) {
-        Json j = json_of(&l->p->out);
-        uint64_t matched;
+static void ledger_print_row(Output *o, const perfd_fleet_stream *s) {
+        Json j = json_of(o);
 
         json_begin(&j, '{');
-        JSON_STRING(&j, "host", s->about.host);
-        JSON_STRING(&j, "route", s->about.route);
-        JSON_STRING(&j, "machine", s->about.machine);
-        JSON_STRING(&j, "boot", s->about.boot);
-        JSON_NUMBER(&j, "epoch", s->about.epoch);
-        JSON_STRING(&j, "state", state_of(l, s));
+        JSON_STRING(&j, "host", s->host);
+        JSON_STRING(&j, "route", s->route);
+        JSON_STRING(&j, "machine", s->machine);
+        JSON_STRING(&j, "boot", s->boot);
+        JSON_NUMBER(&j, "epoch", s->epoch);
+        JSON_STRING(&j, "state", state_of(s));
         json_put_name(&j, "matched");
-        if (fleet_stream_matched(s, &matched))
-                json_put_number(&j, matched);
+        if (s->has_matched)
+                json_put_number(&j, s->matched);
         else
                 json_put_null(&j);
         JSON_NUMBER(&j, "consumed", s->consumed);
         put_losses(s, &j);
-        JSON_NUMBER(&j, "expired_packets", s->n_expired);
-        JSON_NUMBER(&j, "damaged_packets", s->n_damaged);
-        JSON_NUMBER(&j, "messages", s->n_messages);
-        JSON_NUMBER(&j, "bytes", s->n_bytes);
-        JSON_NUMBER(&j, "latest", s->latest);
+        JSON_NUMBER(&j, "expired_packets", s->missing);
+        JSON_NUMBER(&j, "damaged_packets", s->damaged + s->undescribed);
+        JSON_NUMBER(&j, "messages", s->messages);
+        JSON_NUMBER(&j, "bytes", s->bytes);
+        JSON_NUMBER(&j, "latest", s->last_stored);
         json_end(&j, '}');
         json_end_line(&j);
 }
 
-static void losses_text(const FleetStream *s, char *to, size_t size) {
+static void losses_text(const perfd_fleet_stream *s, char *to, size_t size) {
         size_t n = 0;
 
         (void)snprintf(to, size, "-");
-        for (size_t i = 0; i < s->n_losses && n < size; i++)
-                n += (size_t)snprintf(to + n, size - n, "%s%s %llu", n > 0 ? ", " : "", s->losses[i].reason,
-                                      (unsigned long long)s->losses[i].items);
-        if (fleet_stream_expired(s) > 0 && n < size)
-                (void)snprintf(to + n, size - n, "%sexpired %llu", n > 0 ? ", " : "", (unsigned long long)fleet_stream_expired(s));
-        else if (s->n_expired > 0 && n < size)
-                (void)snprintf(to + n, size - n, "%sexpired %llu packets", n > 0 ? ", " : "", (unsigned long long)s->n_expired);
+        for (size_t i = 0; i < s->n_lost && n < size; i++)
+                n += (size_t)snprintf(to + n, size - n, "%s%s %llu", n > 0 ? ", " : "", s->lost[i].reason, (unsigned long long)s->lost[i].count);
+        if (s->missing > 0 && !s->has_matched && n < size)
+                (void)snprintf(to + n, size - n, "%sexpired %llu packets", n > 0 ? ", " : "", (unsigned long long)s->missing);
 }
 
-static void ledger_print_table(FleetStreams *l) {
+static void ledger_print_table(Perfctl *p, const perfd_fleet *fleet) {
+        const perfd_fleet_stream *s;
         Table t;
 
-        TABLE_INIT(&t, l->p->human, "HOST", "ROUTE", "MACHINE", "STATE", ">MATCHED", ">CONSUMED", "LOST");
-        t.width = l->p->human ? terminal_width(STDOUT_FILENO) : 0;
-        for (size_t i = 0; i < l->n; i++) {
-                const FleetStream *s = l->list[i];
+        TABLE_INIT(&t, p->human, "HOST", "ROUTE", "MACHINE", "STATE", ">MATCHED", ">CONSUMED", "LOST");
+        t.width = p->human ? terminal_width(STDOUT_FILENO) : 0;
+        for EACH_STREAM(fleet, s) {
                 char lost[256], machine[9];
-                uint64_t matched;
 
                 losses_text(s, lost, sizeof(lost));
-                (void)snprintf(machine, sizeof(machine), "%.8s", s->about.machine);
-                table_put(&t, s->about.host);
-                table_put(&t, s->about.route);
+                (void)snprintf(machine, sizeof(machine), "%.8s", s->machine);
+                table_put(&t, s->host);
+                table_put(&t, s->route);
                 table_put(&t, machine);
-                table_put(&t, state_of(l, s));
-                if (fleet_stream_matched(s, &matched))
-                        table_put_number(&t, matched);
+                table_put(&t, state_of(s));
+                if (s->has_matched)
+                        table_put_number(&t, s->matched);
                 else
                         table_put(&t, "-");
                 table_put_number(&t, s->consumed);
                 table_put(&t, lost);
         }
-        table_print(&t, &l->p->out);
+        table_print(&t, &p->out);
         table_deinit(&t);
 }
 
 /* Unbalanced sums are a failure; losses that are known have a status of their own. */
-int fleet_judge(const FleetStreams *l) {
+int fleet_judge(const Perfctl *p, const FleetStreams *l) {
         int r = l->has_lost ? PERFCTL_LOST : PERFCTL_OK;
+        const perfd_fleet_stream *s;
 
-        for (size_t i = 0; i < l->n; i++) {
-                const FleetStream *s = l->list[i];
-
-                if (is_unbalanced(s))
-                        r = perfctl_fail(l->p, PERFCTL_FAILED, "route %s of %s does not balance", s->about.route, s->about.host);
-                else if (r == PERFCTL_OK && (fleet_stream_lost(s) > 0 || s->n_expired > 0 || s->n_damaged > 0))
+        for EACH_STREAM(l->fleet, s)
+                if (s->has_matched && !s->balanced)
+                        r = perfctl_fail(p, PERFCTL_FAILED, "route %s of %s does not balance", s->route, s->host);
+                else if (r == PERFCTL_OK && (s->n_lost > 0 || s->missing > 0 || s->damaged + s->undescribed > 0))
                         r = PERFCTL_LOST;
-        }
         return r;
 }
 
-void fleet_ledger_print(FleetStreams *l) {
-        for (size_t i = 0; l->p->json && i < l->n; i++)
-                ledger_print_row(l, l->list[i]);
-        if (!l->p->json)
-                ledger_print_table(l);
+void fleet_ledger_print(Perfctl *p, const perfd_fleet *fleet) {
+        const perfd_fleet_stream *s;
+
+        if (!p->json) {
+                ledger_print_table(p, fleet);
+                return;
+        }
+        for EACH_STREAM(fleet, s)
+                ledger_print_row(&p->out, s);
 }

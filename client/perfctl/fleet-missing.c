@@ -47,8 +47,8 @@ size_t fleet_source_fetched(const FleetSource *s) {
 void fleet_source_acknowledge(FleetSource *s) {
 }
 
-bool fleet_source_find_descriptors(FleetSource *s, const char *digest, uint8_t **ret_bytes, size_t *ret_length) {
-        return false;
+int fleet_source_find(FleetSource *s, const char *subject, perfd_fleet_message *ret) {
+        return FLEET_E_NONE;
 }
 
 void fleet_source_close(FleetSource *s) {

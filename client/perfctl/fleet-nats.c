@@ -3,7 +3,6 @@
  * whose place in the stream the server keeps. The server gives what was not acknowledged again, but new messages before it: what a reader
  * that was killed had been given is therefore read first, by an ordered consumer, and counts as acknowledged with what follows it.
  */
-#include <openssl/evp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,6 @@
 #include "client/perfctl/fleet-nats.h"
 #include "client/perfctl/signals.h"
 
-#define DESCRIPTORS_MAX ((size_t)32 << 20) /* bytes */
 #define FETCH_MESSAGES 32
 #define ASK_MS 500
 #define HELD_MAX 4096                      /* messages that are not acknowledged, until the server waits */
@@ -24,6 +22,7 @@ struct FleetSource {
         natsSubscription *ordered, *durable; /* the first one is read first */
         uint64_t ordered_end; /* with a durable one: what comes behind this sequence number is its own */
         natsMsg *message;     /* the last one that was given */
+        natsMsg *found;       /* descriptors, the same */
         natsMsgList fetched;  /* of the durable consumer */
         int n_given;          /* of these */
         natsMsg *unacknowledged; /* the last one in the order of the stream; those before it are too */
@@ -331,62 +330,27 @@ void fleet_source_acknowledge(FleetSource *s) {
 
 /* ---- descriptors -------------------------------------------------------------------------------------------------- */
 
-/* Anybody who may write to the server could have written something else there. */
-static bool has_digest(const uint8_t *bytes, size_t length, const char *digest) {
-        uint8_t sum[EVP_MAX_MD_SIZE];
-        char text[33];
+int fleet_source_find(FleetSource *s, const char *subject, perfd_fleet_message *ret) {
+        char stream[96];
+        natsStatus status;
 
-        if (EVP_Digest(bytes, length, sum, NULL, EVP_sha256(), NULL) != 1)
-                return false;
-        for (int i = 0; i < 16; i++)
-                (void)snprintf(text + 2 * i, 3, "%02x", sum[i]);
-        return strcmp(text, digest) == 0;
-}
-
-static bool add_part(FleetSource *s, const char *digest, uint64_t i, FleetMessage *part, uint8_t **bytes, size_t *n) {
-        char stream[96], subject[128];
-        natsMsg *m = NULL;
-        size_t length;
-        bool is_right;
-
+        natsMsg_Destroy(s->found);
+        s->found = NULL;
         (void)snprintf(stream, sizeof(stream), "%s-descriptors", s->read.stream);
-        (void)snprintf(subject, sizeof(subject), "perfd-descriptors.%s.%llu", digest, (unsigned long long)i);
-        is_right = js_GetLastMsg(&m, s->connection->js, stream, subject, NULL, NULL) == NATS_OK && fleet_message_read_parts(m, part) &&
-                   part->part == i;
-        length = is_right ? (size_t)natsMsg_GetDataLength(m) : 0;
-        is_right = is_right && *n + length <= DESCRIPTORS_MAX;
-        if (is_right) {
-                *bytes = must_have(realloc(*bytes, *n + length + 1));
-                memcpy(*bytes + *n, natsMsg_GetData(m), length);
-                *n += length;
-        }
-        natsMsg_Destroy(m);
-        return is_right;
-}
-
-bool fleet_source_find_descriptors(FleetSource *s, const char *digest, uint8_t **ret_bytes, size_t *ret_length) {
-        uint8_t *bytes = NULL;
-        size_t n = 0;
-        FleetMessage part = { .n_parts = 1 };
-
-        for (uint64_t i = 1; i <= part.n_parts; i++)
-                if (!add_part(s, digest, i, &part, &bytes, &n)) {
-                        free(bytes);
-                        return false;
-                }
-        if (!has_digest(bytes, n, digest)) {
-                free(bytes);
-                return false;
-        }
-        *ret_bytes = bytes;
-        *ret_length = n;
-        return true;
+        status = js_GetLastMsg(&s->found, s->connection->js, stream, subject, NULL, NULL);
+        if (status == NATS_NOT_FOUND)
+                return FLEET_E_NONE;
+        if (status != NATS_OK)
+                return fleet_fail(s->connection, subject, status);
+        *ret = fleet_message_of(s->found);
+        return 0;
 }
 
 void fleet_source_close(FleetSource *s) {
         if (!s)
                 return;
         natsMsg_Destroy(s->message);
+        natsMsg_Destroy(s->found);
         natsMsg_Destroy(s->unacknowledged);
         natsMsgList_Destroy(&s->fetched);
         unsubscribe(&s->ordered);

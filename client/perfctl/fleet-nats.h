@@ -15,8 +15,8 @@ struct FleetConnection {
 /* What the calling thread's last call of libnats says, with the exit status. */
 int fleet_fail(const FleetConnection *c, const char *what, natsStatus status);
 
-/* fleet-message.c: what a message says of itself. False: it is none of a relay. The time when it was stored is the caller's to fill. */
+/* fleet-message.c: the message as libperfd takes it, as long as it is there. */
+perfd_fleet_message fleet_message_of(natsMsg *m);
+/* Where it belongs to. False: it is none of a relay. What else is in a packet, libperfd judges. The caller fills in when it was stored. */
 bool fleet_message_read(natsMsg *m, FleetMessage *ret);
 bool fleet_message_read_status(natsMsg *m, FleetMessage *ret);
-/* Part and number of parts alone, of descriptors. */
-bool fleet_message_read_parts(natsMsg *m, FleetMessage *ret);

@@ -9,12 +9,12 @@
 #define FLEET_WORD_SIZE 65
 
 typedef struct FleetMessage {
-        char host[FLEET_WORD_SIZE], route[FLEET_WORD_SIZE], machine[FLEET_WORD_SIZE], boot[FLEET_WORD_SIZE], descriptors[FLEET_WORD_SIZE];
-        uint64_t epoch, sequence, part, n_parts, items;
-        uint64_t matched;   /* behind this packet */
-        bool has_matched;   /* false: its relay is an older one */
-        uint64_t stored;    /* ns since 1970, when JetStream has */
-        int64_t wall_offset;
+        char host[FLEET_WORD_SIZE], route[FLEET_WORD_SIZE]; /* of the subject */
+        perfd_fleet_message raw;  /* for libperfd, until the next call */
+        /* Only of a status. */
+        char machine[FLEET_WORD_SIZE], boot[FLEET_WORD_SIZE];
+        uint64_t epoch, sequence;
+        uint64_t stored;      /* ns since 1970, when JetStream has */
         const uint8_t *bytes; /* until the next call */
         size_t length;
 } FleetMessage;
@@ -65,7 +65,7 @@ size_t fleet_source_held(const FleetSource *s);
 size_t fleet_source_fetched(const FleetSource *s);
 /* What it has given is done with. Only of a durable consumer; else nothing. */
 void fleet_source_acknowledge(FleetSource *s);
-/* The packet of descriptors with this digest, in malloc'ed memory. False: JetStream does not have all of it, or something else. */
-bool fleet_source_find_descriptors(FleetSource *s, const char *digest, uint8_t **ret_bytes, size_t *ret_length);
+/* The last one with this subject in the stream of descriptors. 0: until the next call; FLEET_E_NONE: there is none; an exit status. */
+int fleet_source_find(FleetSource *s, const char *subject, perfd_fleet_message *ret);
 /* Takes NULL. */
 void fleet_source_close(FleetSource *s);

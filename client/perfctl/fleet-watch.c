@@ -18,18 +18,18 @@
 #define HELD_WITH_PARTS 1000 /* the same, if a packet has not come as a whole */
 
 typedef struct FleetWatch {
-        FleetStreams streams; /* the first member: an item knows only this */
+        FleetStreams streams; /* the first member: its callbacks know only this */
         Perfctl *p;
         ItemText text;
         Output item; /* the JSON of one, which has to begin with its host */
 } FleetWatch;
 
 /* An item longer than its block has been written to the fd meanwhile. */
-static void put_json_of_item(FleetWatch *f, const FleetStream *s) {
+static void put_json_of_item(FleetWatch *f, const perfd_fleet_stream *s) {
         Output *to = &f->p->out;
 
         output_put_string(to, "{\"host\":");
-        json_quote(to, s->about.host, strlen(s->about.host));
+        json_quote(to, s->host, strlen(s->host));
         output_put_char(to, ',');
         if (f->item.n_flushed > 0) {
                 char bytes[4096];
@@ -47,16 +47,16 @@ static void put_json_of_item(FleetWatch *f, const FleetStream *s) {
         f->item.n = f->item.n_flushed = 0;
 }
 
-static void begin_line(FleetWatch *f, const FleetStream *s) {
+static void begin_line(FleetWatch *f, const perfd_fleet_stream *s) {
         f->text.time.wall_offset = s->wall_offset;
         if (f->p->json)
                 return;
-        text_put_string(&f->p->out, s->about.host);
+        text_put_string(&f->p->out, s->host);
         output_put_char(&f->p->out, '\t');
 }
 
-static void take_item(FleetStream *s, const perfd_item *item) {
-        FleetWatch *f = (FleetWatch *)s->streams;
+static void take_item(FleetStreams *l, const perfd_fleet_stream *s, const perfd_item *item) {
+        FleetWatch *f = (FleetWatch *)l;
 
         begin_line(f, s);
         if (!f->p->json) {
@@ -67,8 +67,8 @@ static void take_item(FleetStream *s, const perfd_item *item) {
         put_json_of_item(f, s);
 }
 
-static void take_gap(FleetStream *s, const perfd_gap *gap) {
-        FleetWatch *f = (FleetWatch *)s->streams;
+static void take_gap(FleetStreams *l, const perfd_fleet_stream *s, const perfd_gap *gap) {
+        FleetWatch *f = (FleetWatch *)l;
 
         begin_line(f, s);
         if (!f->p->json) {
@@ -80,7 +80,8 @@ static void take_gap(FleetStream *s, const perfd_gap *gap) {
 }
 
 static int prepare(FleetWatch *f) {
-        f->streams.calls = (FleetCalls){ .item = take_item, .gap = take_gap };
+        f->streams.item = take_item;
+        f->streams.gap = take_gap;
         f->text = (ItemText){ .out = &f->p->out, .time = { .form = TIME_WALL }, .has_heading = true };
         output_init(&f->item, memfd_create("item", MFD_CLOEXEC));
         if (f->item.fd < 0)
@@ -126,7 +127,7 @@ static int run(FleetWatch *f, const char *host, const char *route) {
                 } else if (k != 0) {
                         r = k;
                 } else if (is_meant(&m, host, route)) {
-                        fleet_streams_take(&f->streams, &m);
+                        r = fleet_streams_take(&f->streams, &m);
                 }
                 if (fleet_source_held(source) >= HELD_MOST)
                         acknowledge(f);
@@ -138,7 +139,7 @@ static int run(FleetWatch *f, const char *host, const char *route) {
 
 static int judge(FleetWatch *f) {
         uint64_t n = fleet_source_dropped(f->streams.source);
-        int r = fleet_judge(&f->streams);
+        int r = fleet_judge(f->p, &f->streams);
 
         if (n == 0)
                 return r;
@@ -158,7 +159,7 @@ int fleet_watch(Perfctl *p, FleetConnection *c, const FleetRead *read, const cha
         if (r == 0)
                 r = fleet_source_open(c, read, &f->streams.source);
         if (r == 0) {
-                f->streams.is_from_oldest = read->begin == FLEET_FROM_OLDEST && !fleet_source_is_resumed(f->streams.source);
+                fleet_streams_init(&f->streams, read->begin == FLEET_FROM_OLDEST && !fleet_source_is_resumed(f->streams.source));
                 r = run(f, host, route);
         }
         fleet_streams_say(&f->streams);

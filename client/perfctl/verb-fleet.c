@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "client/perfctl/fleet-ledger.h"
+#include "client/perfctl/fleet-streams.h"
 #include "client/perfctl/fleet-watch.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/quantity.h"
@@ -98,49 +99,48 @@ static int read_all(FleetStreams *l, const char *glob) {
                 else if (k != 0)
                         r = k;
                 else if (!glob || fnmatch(glob, m.host, 0) == 0)
-                        fleet_streams_take(l, &m);
+                        r = fleet_streams_take(l, &m);
         }
         return r;
 }
 
 /* What relays had stored when they said so, which is before the messages were read, has to be there, or has expired. */
-static void reckon(FleetStreams *l, const FleetRelays *relays) {
+static int reckon(FleetStreams *l, const FleetRelays *relays) {
+        int r = 0;
+
         for (size_t i = 0; i < relays->n; i++) {
                 const FleetRelay *relay = &relays->list[i];
                 const perfd_route_status *route;
 
                 for (size_t k = 0; (route = perfd_result_route_status(relay->result, k)); k++) {
-                        FleetMessage about = relay->about;
+                        int this = name_of(route->name) ? fleet_streams_reckon(l, &relay->about, route) : 0;
 
-                        if (!name_of(route->name) || strlen(route->name) >= sizeof(about.route))
-                                continue;
-                        (void)strcpy(about.route, route->name);
-                        about.epoch = route->epoch;
-                        about.stored = relay->about.stored;
-                        fleet_streams_reckon(l, &about, route);
+                        r = r == 0 ? this : r;
                 }
         }
+        return r;
 }
 
 static int ledger(Perfctl *p, FleetConnection *c) {
         const FleetRead read = { .stream = stream_of(p), .host = name_of(host_glob(p)), .begin = FLEET_FROM_OLDEST };
-        FleetStreams streams = { .p = p, .is_from_oldest = true };
+        FleetStreams streams = { .p = p };
         FleetRelays relays = { .p = p };
         int r = fleet_relays_read(c, read.stream, host_glob(p), &relays);
 
+        fleet_streams_init(&streams, true);
         if (r == 0)
                 r = fleet_source_open(c, &read, &streams.source);
         if (r == 0)
                 r = read_all(&streams, host_glob(p));
         if (r == 0) {
-                reckon(&streams, &relays);
-                fleet_ledger_print(&streams);
+                r = reckon(&streams, &relays);
+                fleet_ledger_print(p, streams.fleet);
                 output_flush(&p->out);
         }
         streams.n_alien += relays.n_alien;
         fleet_streams_say(&streams);
         if (r == 0)
-                r = fleet_judge(&streams);
+                r = fleet_judge(p, &streams);
         fleet_streams_deinit(&streams);
         fleet_source_close(streams.source);
         fleet_relays_deinit(&relays);

@@ -170,8 +170,8 @@ typedef struct perfd_fleet_reckoning {
 int perfd_fleet_reckon(perfd_fleet *fleet, const perfd_fleet_reckoning *reckoning);
 
 /*
- * Forgets a stream, so that a program that runs for long does not keep all that have ended. A message of it would begin it anew.
- * 0; PERFD_E_STATE: it is open.
+ * Forgets a stream, so that a program that runs for long does not keep all that have ended. A message of it would begin it anew, as from
+ * the middle. 0; PERFD_E_STATE: called by a callback.
  */
 int perfd_fleet_forget(perfd_fleet *fleet, const perfd_fleet_stream *stream);
 

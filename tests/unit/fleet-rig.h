@@ -55,6 +55,7 @@ static inline void on_end(void *userdata, const perfd_fleet_stream *s, const per
         assert_int_equal(s->state, PERFD_FLEET_ENDED);
         assert_string_equal(end->reason, "stopped");
         assert_int_equal(perfd_fleet_take(r->fleet, &m), PERFD_E_STATE);
+        assert_int_equal(perfd_fleet_forget(r->fleet, s), PERFD_E_STATE);
         free(p.bytes);
 }
 
