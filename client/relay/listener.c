@@ -6,11 +6,9 @@
 #include "client/relay/listener.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <systemd/sd-daemon.h>
 
 #include "client/relay/connection.h"
 #include "client/relay/listening-socket.h"
@@ -30,7 +28,8 @@ static RelayListener *listener_free(RelayListener *l) {
                 }
         sd_event_source_disable_unref(l->source);
         sd_event_source_disable_unref(l->pause);
-        close_fd(l->fd);
+        if (l->text)
+                close_fd(l->fd);
         free(l->text);
         free(l);
         return NULL;
@@ -113,43 +112,47 @@ static int on_connect(sd_event_source *source, int listen_fd, uint32_t revents, 
         return 0;
 }
 
-/* Takes the fd. */
-static int listener_new(Relay *r, int fd, const char *text) {
+static int listener_new(Relay *r, int fd, char *text) {
         RelayListener *l = calloc(1, sizeof(*l));
-        int k = 0;
+        int k;
 
-        if (!l) {
-                close_fd(fd);
+        if (!l)
                 return error_origin(-ENOMEM);
-        }
-        *l = (RelayListener){ .relay = r, .next = r->listeners, .fd = fd, .is_kept = true };
+        *l = (RelayListener){ .relay = r, .next = r->listeners, .fd = fd, .text = text, .is_kept = true };
         r->listeners = l;
-        if (text) {
-                l->text = strdup(text);
-                k = l->text ? 0 : -ENOMEM;
-        }
-        if (k >= 0)
-                k = sd_event_add_io(r->event, &l->source, fd, EPOLLIN, on_connect, l);
+        k = sd_event_add_io(r->event, &l->source, fd, EPOLLIN, on_connect, l);
         if (k >= 0)
                 k = sd_event_add_time(r->event, &l->pause, CLOCK_MONOTONIC, 0, 0, on_pause_over, l);
         if (k >= 0)
                 k = sd_event_source_set_enabled(l->pause, SD_EVENT_OFF);
-        if (k < 0)
-                listener_free(l);
-        return k < 0 ? error_origin(k) : 0;
+        if (k >= 0)
+                return 0;
+        l->text = NULL; /* and the fd: the caller's still */
+        listener_free(l);
+        return error_origin(k);
 }
 
-int listeners_take(Relay *r, int *ret) {
-        int n = sd_listen_fds(1), k = 0;
+int listeners_add_given(Relay *r) {
+        int k = 0;
 
-        if (n < 0)
-                return error_origin(n);
-        for (int i = 0; i < n && k >= 0; i++) {
-                int fd = SD_LISTEN_FDS_START + i;
+        for (size_t i = 0; i < r->given.n && k == 0; i++)
+                if (r->given.items[i].purpose == GIVEN_TLS)
+                        k = listener_new(r, r->given.items[i].fd, NULL);
+        return k;
+}
 
-                k = fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? error_origin(-errno) : listener_new(r, fd, NULL);
+/* On an address of relay.yaml. */
+static int listener_open(Relay *r, const char *address, Explanation *e) {
+        _cleanup_free_ char *text = strdup(address);
+        _cleanup_close_ int fd = -1;
+        int k = text ? listening_socket_open("listen.tls", address, &fd, e) : error_origin(-ENOMEM);
+
+        if (k == 0)
+                k = listener_new(r, fd, text);
+        if (k == 0) {
+                (void)TAKE_FD(fd);
+                (void)TAKE_PTR(text);
         }
-        *ret = n;
         return k;
 }
 
@@ -160,34 +163,24 @@ static RelayListener *find(const Relay *r, const char *text) {
         return NULL;
 }
 
-static bool has_given(const Relay *r) {
-        for (const RelayListener *l = r->listeners; l; l = l->next)
-                if (!l->text)
-                        return true;
-        return false;
-}
-
 /* is_kept: false for what is there, until the configuration has it; true for what is made. */
 int listeners_prepare(Relay *r, const RelayConfig *config, Explanation *e) {
         RelayListener *before = r->listeners;
         int k = 0;
 
-        if (has_given(r))
-                return config->has_listen ? 0 : refuse(e, REFUSED_INVALID, "bad-config", "'listen' is missing, but systemd has given the "
-                                                       "relay its sockets: stop them, and restart the relay");
+        if (!config->has_listen && given_sockets_have(&r->given, GIVEN_TLS))
+                return refuse(e, REFUSED_INVALID, "bad-config", "'listen' is missing, but systemd has given the relay its sockets: stop "
+                              "them, and restart the relay");
         for (RelayListener *l = r->listeners; l; l = l->next)
                 l->is_kept = false;
         for (size_t i = 0; i < config->listen.n && k == 0; i++) {
-                RelayListener *l = find(r, config->listen.items[i]);
-                int fd = -1;
+                const char *address = config->listen.items[i];
+                RelayListener *l = find(r, address);
 
-                if (l) {
+                if (l)
                         l->is_kept = true;
-                        continue;
-                }
-                k = listening_socket_open("listen.tls", config->listen.items[i], &fd, e);
-                if (k == 0)
-                        k = listener_new(r, fd, config->listen.items[i]);
+                else if (!given_sockets_find(&r->given, GIVEN_TLS, address))
+                        k = listener_open(r, address, e);
         }
         while (k != 0 && r->listeners != before) /* the new ones are in front */
                 listener_free(r->listeners);

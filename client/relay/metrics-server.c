@@ -258,15 +258,18 @@ MetricsServer *metrics_server_stop(MetricsServer *s) {
 }
 DEFINE_CLEANUP(MetricsServer *, metrics_server_stop)
 
-static int find_socket(const MetricsServer *s, const char *address) {
+static int find_socket(const MetricsServer *s, const GivenSockets *given, const char *address) {
+        const GivenSocket *of_systemd = given_sockets_find(given, GIVEN_METRICS, address);
+
         for (size_t i = 0; s && i < s->addresses.n; i++)
                 if (strcmp(s->addresses.items[i], address) == 0)
                         return s->polls[N_POLLS + i].fd;
-        return -1;
+        return of_systemd ? of_systemd->fd : -1;
 }
 
 /* Of `before` where it has the address: both listen then, for as long as both are there. */
-static int open_sockets(MetricsServer *s, const RelayConfig *config, const MetricsServer *before, Explanation *e) {
+static int open_sockets(MetricsServer *s, const RelayConfig *config, const GivenSockets *given, const MetricsServer *before,
+                        Explanation *e) {
         int r = 0;
 
         s->polls = calloc(N_POLLS + config->metrics_listen.n, sizeof(*s->polls));
@@ -274,7 +277,7 @@ static int open_sockets(MetricsServer *s, const RelayConfig *config, const Metri
                 return error_origin(-ENOMEM);
         for (size_t i = 0; i < config->metrics_listen.n && r == 0; i++) {
                 const char *address = config->metrics_listen.items[i];
-                int fd = find_socket(before, address);
+                int fd = find_socket(before, given, address);
 
                 if (fd >= 0) {
                         fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -314,8 +317,8 @@ static bool is_needed(const RelayConfig *config) {
         return config->metrics_listen.n > 0 || relay_config_has_metrics_clients(config);
 }
 
-int metrics_server_start(const RelayConfig *config, const RelayCounters *counters, const MetricsServer *before, MetricsServer **ret,
-                         Explanation *e) {
+int metrics_server_start(const RelayConfig *config, const RelayCounters *counters, const GivenSockets *given, const MetricsServer *before,
+                         MetricsServer **ret, Explanation *e) {
         _cleanup_(metrics_server_stopp) MetricsServer *s = NULL;
         int r;
 
@@ -334,7 +337,7 @@ int metrics_server_start(const RelayConfig *config, const RelayCounters *counter
         r = !s->stream ? error_origin(-ENOMEM)
             : s->stop_fd < 0 || pipe2(s->given_fds, O_CLOEXEC | O_NONBLOCK) < 0 ? error_origin(-errno) : 0;
         if (r == 0)
-                r = open_sockets(s, config, before, e);
+                r = open_sockets(s, config, given, before, e);
         if (r == 0)
                 r = start_http(s);
         if (r == 0)

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "client/relay/given-sockets.h"
 #include "client/relay/relay-config.h"
 #include "client/relay/relay-counters.h"
 #include "daemon/base/error.h"
@@ -11,12 +12,12 @@
 typedef struct MetricsServer MetricsServer;
 
 /*
- * One that serves `config`, which it needs no longer; on sockets of `before`, which may be NULL and goes on, where it has them. *ret is
- * NULL if the configuration has no address, and no client that reads metrics by TLS. REFUSED_DENIED: e says which address cannot be had;
- * negative.
+ * One that serves `config`, which it needs no longer; on sockets of `before`, which may be NULL and goes on, or of `given`, which may be
+ * NULL too, where they have them. *ret is NULL if the configuration has no address, and no client that reads metrics by TLS.
+ * REFUSED_DENIED: e says which address cannot be had; negative.
  */
-int metrics_server_start(const RelayConfig *config, const RelayCounters *counters, const MetricsServer *before, MetricsServer **ret,
-                         Explanation *e);
+int metrics_server_start(const RelayConfig *config, const RelayCounters *counters, const GivenSockets *given, const MetricsServer *before,
+                         MetricsServer **ret, Explanation *e);
 /* Whether it serves what `config` says; NULL serves nothing. */
 bool metrics_server_is_of(const MetricsServer *s, const RelayConfig *config);
 /*

@@ -113,18 +113,22 @@ static int add_timers(Relay *r) {
 
 static int start_listening(Relay *r) {
         Explanation e = EXPLANATION_NULL;
-        int n = 0, k = listeners_take(r, &n);
+        int k = given_sockets_take(&r->given, &e);
 
-        if (k >= 0 && n == 0)
-                k = listeners_prepare(r, r->config, &e);
-        else if (k >= 0 && !r->tls)
+        if (k == 0 && !r->tls && given_sockets_have(&r->given, GIVEN_TLS))
                 k = refuse(&e, REFUSED_INVALID, "bad-config", "systemd has given a socket, but there is no 'listen' that names the "
                            "certificates for it");
-        if (k == 0 && r->tls && !r->listeners)
-                k = refuse(&e, REFUSED_INVALID, "bad-config", "listen.tls names no address, and systemd has given no socket: nobody could "
-                           "connect");
         if (k == 0)
-                k = metrics_server_start(r->config, &r->counters, NULL, &r->metrics, &e);
+                k = listeners_add_given(r);
+        if (k == 0)
+                k = listeners_prepare(r, r->config, &e);
+        if (k == 0 && r->tls && !r->listeners)
+                k = refuse(&e, REFUSED_INVALID, "bad-config", "listen.tls names no address, and systemd has given no socket for TLS: nobody "
+                           "could connect");
+        if (k == 0)
+                k = metrics_server_start(r->config, &r->counters, &r->given, NULL, &r->metrics, &e);
+        if (k == 0)
+                given_sockets_log_unnamed(&r->given, &r->config->listen, &r->config->metrics_listen);
         if (k > 0)
                 log_print_with(LOG_ERR, MESSAGE_FAILED, LOG_FIELDS({ "REASON", e.reason }), "%s", e.text);
         return k;
@@ -186,6 +190,7 @@ void relay_stop(Relay *r) {
                 connection_free(r->connections);
         publishing_free(r->publishing);
         listeners_close(r);
+        given_sockets_deinit(&r->given);
         sd_event_source_disable_unref(r->expiry);
         sd_event_source_disable_unref(r->feeding);
         sd_event_source_disable_unref(r->goodbye);

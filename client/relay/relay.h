@@ -4,6 +4,7 @@
 #include <openssl/ssl.h>
 #include <systemd/sd-event.h>
 
+#include "client/relay/given-sockets.h"
 #include "client/relay/metrics-server.h"
 #include "client/relay/publish/publishing.h"
 #include "client/relay/relay-config.h"
@@ -37,6 +38,7 @@ typedef struct Relay {
         RelayConfig *config;
         SSL_CTX *tls; /* NULL: no clients come */
         unsigned generation; /* of both */
+        GivenSockets given; /* by systemd */
         RelayListener *listeners;
         RelayConnection *connections;
         Publishing *publishing; /* NULL: nothing is published */

@@ -128,7 +128,7 @@ static int prepare(Relay *r, const RelayConfig *config, MetricsServer **ret_metr
 
         *ret_metrics = NULL;
         if (!metrics_server_is_of(r->metrics, config))
-                k = metrics_server_start(config, &r->counters, r->metrics, ret_metrics, e);
+                k = metrics_server_start(config, &r->counters, &r->given, r->metrics, ret_metrics, e);
         if (k == 0)
                 k = listeners_prepare(r, config, e);
         if (k != 0)
@@ -160,6 +160,7 @@ int relay_reload(Relay *r) {
                 return refuse_reload(r, e.reason, k > 0 ? e.text : error_text(k), k);
         }
         listeners_commit(r);
+        given_sockets_log_unnamed(&r->given, &config->listen, &config->metrics_listen);
         commit_metrics(r, config, metrics);
         has_access = publishing_take_access(&old_config->publish, &config->publish);
         publishing_keep(&old_config->publish, &config->publish);

@@ -37,7 +37,7 @@ static void start(void) {
         close(fd);
         (void)snprintf(text, sizeof(text), "127.0.0.1:%u", ntohs(address.sin_port));
         assert(endpoint_parse(text, &place, &e) == 0);
-        r = metrics_server_start(&config, &counters, NULL, &server, &e);
+        r = metrics_server_start(&config, &counters, NULL, NULL, &server, &e);
         if (r != 0)
                 fprintf(stderr, "%s: %s\n", text, e.text);
         assert(r == 0 && metrics_server_is_of(server, &config));

@@ -10,6 +10,7 @@
 
 #include "client/relay/endpoint.h"
 #include "client/relay/frame-track.h"
+#include "client/relay/given-sockets.h"
 #include "client/relay/publish/publisher.h"
 #include "client/relay/relay-config.h"
 #include "client/relay/relay.h"
@@ -244,11 +245,41 @@ static void test_metrics(void **state) {
               "4:59: metrics.series: found '99', expected a whole number from 100 to 100000\n");
 }
 
+/* One of an address before one of all; and a socket of IPv6 for IPv4 only where Linux lets it. */
+static void test_given(void **state) {
+        static const struct {
+                const char *address;
+                GivenPurpose purpose;
+                bool takes_ipv4;
+        } given[] = { { "0.0.0.0:1", GIVEN_TLS }, { "127.0.0.1:1", GIVEN_TLS }, { "[::]:2", GIVEN_TLS, true }, { "[::]:3", GIVEN_TLS },
+                      { "[::1]:3", GIVEN_METRICS } };
+        static const struct {
+                const char *address;
+                GivenPurpose purpose;
+                int found; /* -1: none */
+        } asked[] = { { "127.0.0.1:1", GIVEN_TLS, 1 }, { "127.0.0.2:1", GIVEN_TLS, 0 }, { "0.0.0.0:1", GIVEN_TLS, 0 },
+                      { "[::1]:1", GIVEN_TLS, -1 }, { "127.0.0.1:2", GIVEN_TLS, 2 }, { "[::1]:2", GIVEN_TLS, 2 },
+                      { "127.0.0.1:3", GIVEN_TLS, -1 }, { "[::1]:3", GIVEN_TLS, 3 }, { "[::1]:3", GIVEN_METRICS, 4 },
+                      { "127.0.0.1:1", GIVEN_METRICS, -1 }, { "127.0.0.1:4", GIVEN_TLS, -1 }, { "?", GIVEN_TLS, -1 } };
+        GivenSocket items[ARRAY_SIZE(given)];
+        GivenSockets g = { .items = items, .n = ARRAY_SIZE(items) };
+
+        for (size_t i = 0; i < ARRAY_SIZE(given); i++) {
+                Endpoint endpoint;
+
+                assert_int_equal(endpoint_parse(given[i].address, &endpoint, NULL), 0);
+                items[i] = (GivenSocket){ .fd = -1, .purpose = given[i].purpose, .address = endpoint.address, .takes_ipv4 = given[i].takes_ipv4 };
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(asked); i++)
+                assert_ptr_equal(given_sockets_find(&g, asked[i].purpose, asked[i].address), asked[i].found < 0 ? NULL : &items[asked[i].found]);
+        assert_null(given_sockets_find(NULL, GIVEN_TLS, "127.0.0.1:1"));
+}
+
 int main(void) {
         static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_values), cmocka_unit_test(test_errors), cmocka_unit_test(test_sections), cmocka_unit_test(test_predicates), cmocka_unit_test(test_endpoints),
                 cmocka_unit_test(test_frames), cmocka_unit_test(test_rate),   cmocka_unit_test(test_lines),
-                cmocka_unit_test(test_metrics),
+                cmocka_unit_test(test_metrics), cmocka_unit_test(test_given),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
