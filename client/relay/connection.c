@@ -178,7 +178,7 @@ void connection_new(Relay *r, int fd, const struct sockaddr_storage *address) {
         SSL_set_app_data(c->ssl, &c->peer);
         SSL_set_accept_state(c->ssl);
         set_deadline(c, r->config->handshake_timeout);
-        connection_progress(c);
+        connection_watch(c); /* OpenSSL gets its buffers when the first byte is there */
 }
 
 /* ---- what it waits for ------------------------------------------------------------------------------------------- */
@@ -192,7 +192,9 @@ static uint32_t tls_events(const RelayConnection *c) {
         case RELAY_GREETING:
                 return 0;
         case RELAY_PUMPING:
-                return out | (c->wants_write ? EPOLLOUT : 0) | (unwritten_is_empty(&c->in) && !c->has_ended && !c->perfd_is_deaf ? EPOLLIN : 0);
+                if (c->wants_write) /* nothing more is read before, so what there is to read must not wake it */
+                        return EPOLLOUT;
+                return out | (unwritten_is_empty(&c->in) && !c->has_ended && !c->perfd_is_deaf ? EPOLLIN : 0);
         case RELAY_ENDING:
                 return out;
         case RELAY_LINGERING:

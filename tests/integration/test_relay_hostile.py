@@ -78,22 +78,23 @@ def test_too_long():
 
 
 def test_slow_reader():
-    """A reader of one byte a wakeup is a slow subscriber of perfd: a local one beside it has no gap, and the relay no memory for it."""
+    """A reader of one byte a wakeup is a slow subscriber of perfd: others beside it have no gap, and the relay has no memory for it."""
     with Daemon() as daemon, daemon.client() as control, Workload("syscalls", CALLS, cpus=CPUS) as load, Relay(daemon) as relay:
         add(control, {"event": GETPPID, "name": "calls", "target": pb.Target(pids=load.pids)})
-        with relay.connect(receive_buffer=4096) as slow, daemon.client(stream=True) as local:
+        with relay.connect(receive_buffer=4096) as slow, daemon.client(stream=True) as local, relay.client() as remote:
             slow.sendall(frame(hello=pb.Hello(protocol=1)))
             read_message(slow)
             slow.sendall(frame(subscribe=pb.SubscribeRequest(events=["calls"], queue_bytes=64 << 10)))
-            reader = Reader(local, CALLS * len(CPUS), events=["calls"], queue_bytes=64 << 20)
-            wait_until(lambda: daemon.status().n_subscribers == 2, "both to subscribe")
+            readers = [Reader(c, CALLS * len(CPUS), events=["calls"], queue_bytes=64 << 20) for c in (local, remote)]
+            wait_until(lambda: daemon.status().n_subscribers == 3, "all to subscribe")
             before = rss(relay)
             load.go()
             for _ in range(100):
                 read_exactly(slow, 1)
             load.done()
-            equal((reader.end()["reason"], reader.n), ("stopped", sum(load.counts)), "the samples of the local subscriber")
-            equal(sent_to(local.end)[0][:2], (sum(load.counts),) * 2, "its ledger")
+            for reader in readers:
+                equal((reader.end()["reason"], reader.n), ("stopped", sum(load.counts)), "the samples of another subscriber")
+                equal(sent_to(reader.client.end)[0][:2], (sum(load.counts),) * 2, "its ledger")
             check(rss(relay) - before < 2 << 20 or perfd.SANITIZER != "none", f"{rss(relay) - before} bytes for one slow reader")
             dropped = next(s.dropped for s in daemon.ledger().subscribers if "CN:client" in s.peer)
             check(sum(c.count for c in dropped) > 0, "nothing was dropped, so the reader was not slow")
