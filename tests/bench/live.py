@@ -15,6 +15,9 @@ that it is compared with. live/cases.py lists them and what they are to reach:
                          timers are worth
     decoded...           perfd, whose subscriber reads every field by libperfd (live/decode.c), with the default latency and others
     ...-2                with a flood on each of two CPUs
+    relay publish        perfd and perfd-relay together, for another host, by TLS and to a nats-server; beside them relay-bare,
+                         perfd whose bytes a loop copies by SSL_write() and SSL_read() (live/tls-copy.c), and perf-ssh,
+                         `perf record -o - | ssh localhost`. What the other side spends on TLS, sshd or the server is its reader's
     shared...            perfd, with subscribers in shared memory, as libperfd asks for it
     the others           perfd, with subscribers that read and discard (live/discard.c), a daemon of its own for each; they
                          have their streams in shared memory, as libperfd does, those of ...-socket by their sockets

@@ -5,9 +5,10 @@ import bare
 import machine
 import measure
 import perf_tools
+import relayed
 import served
 import tracers
-from goals import UNLIMITED, CallTime, Figure, More, NoLoss, Times, TimesBoth
+from goals import UNLIMITED, CallTime, Figure, More, NoLoss, Times, TimesBoth, TimesPerByte
 from subscriber import pb
 
 FLAT_OUT = 0
@@ -25,6 +26,7 @@ REAL_TIME = (300_000, 1_000_000)
 WHERE = "id == 110 && args[0] == 7"  # getppid on x86-64, and one in a hundred of flood.c
 SOCKET, COPY, TIME, PERF, BY_SOCKET = "bare-socket", "bare-copy", "time", "perf-record", "time-socket"
 PERF_FILE = "perf-file"
+COPIED, PERF_SSH, RELAY = "relay-bare", "perf-ssh", "relay"
 TWO = "-2"  # the same with a flood on each of two CPUs
 TIME_WHERE = "where-time"
 ENCODINGS = [served.fields(), served.fields(fields=["id"]), served.fields(payload=pb.PAYLOAD_RAW),
@@ -61,6 +63,11 @@ def loop(kind, tick=0):
 
 def perfd(*subscriptions, **more):
     return functools.partial(served.Served, subscriptions=subscriptions, **more)
+
+
+def by_tls(latency):
+    """Whose reader looks at the clock."""
+    return functools.partial(relayed.Relayed, latency=latency, kind="latency")
 
 
 def decoded(latency, *columns):
@@ -147,6 +154,12 @@ COSTS = [
          goals=[Times(at(8, 8), TIME)]),
     Case("wheres-64", "perfd: 63 more predicates, nothing passes", perfd(served.fields(where=WHERE), *never(63)), BOTH,
          goals=[More(at(UNLIMITED, UNLIMITED), TIME_WHERE, 63, "predicate")]),
+    Case(PERF_SSH, "perf record -o - | ssh localhost cat, without what is behind sshd", perf_tools.PerfSsh, BOTH, program="sshd"),
+    Case(COPIED, "perfd: fields, order of time, by TLS through a loop that copies", relayed.Copied, BOTH),
+    Case(RELAY, "perfd and perfd-relay: fields, order of time, by TLS", relayed.Relayed, BOTH,
+         goals=[TimesPerByte({1_000_000: 1.5}, COPIED), Times(at(1, 1), PERF_SSH)]),
+    Case("publish", "perfd and perfd-relay: fields, order of time, published to NATS", relayed.Published, BOTH, program="nats-server",
+         goals=[TimesPerByte({1_000_000: 2}, RELAY)]),
 ]
 
 
@@ -165,5 +178,7 @@ LATENCIES = [
           consumer=loop("latency")),
     timed("latency-10k", "perfd: latency by default", 10_000, 2, 5, quick=True),
     timed("latency-300k", "perfd: latency by default", 300_000, UNLIMITED, 5),
+    timed("latency-relay-10k", "perfd and perfd-relay, by TLS: latency of 3 ms asked for", 10_000, UNLIMITED, 10, consumer=by_tls(3 * MS)),
+    timed("latency-relay-300k", "perfd and perfd-relay, by TLS: latency of 3 ms asked for", 300_000, UNLIMITED, 10, consumer=by_tls(3 * MS)),
     timed("latency-200us", "perfd: latency of 200 us asked for", 10_000, UNLIMITED, 0.4, quick=True, latency=200_000),
 ]

@@ -43,6 +43,16 @@ class Times(Goal):
         return f"<= {limit:g} x {self.beside}"
 
 
+class TimesPerByte(Goal):
+    """At most so many times what the relay of another case costs for each byte that its reader gets."""
+
+    def value(self, found, beside):
+        return ratio(*(1e6 * one["parts"]["relay"] / max(1, one["bytes"]) for one in (found, beside)))
+
+    def text(self, limit):
+        return f"<= {limit:g} x {self.beside}, of the relay for each byte"
+
+
 class TimesBoth(Goal):
     """At most so many times what another case costs, each with who reads its output."""
 

@@ -68,6 +68,13 @@ def children(pid):
     return found
 
 
+def name(pid):
+    """Of the program that it runs; None: it has ended."""
+    with contextlib.suppress(FileNotFoundError), open(f"/proc/{pid}/comm", encoding="utf-8") as f:
+        return f.read().rstrip("\n")
+    return None
+
+
 def count_perf_events(pid):
     """The perf event fds that it has."""
     n = 0

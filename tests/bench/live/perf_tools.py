@@ -2,6 +2,7 @@
 import contextlib
 import fcntl
 import functools
+import json
 import os
 import select
 import statistics
@@ -11,11 +12,11 @@ import tempfile
 import machine
 import measure
 import perfd
+import test_remote
 
 RING = "2M"  # rings.size by default
 PIPE = 1 << 20
 N_ENDINGS = 3
-NAMES = ("record", "script")  # of its processes
 
 
 class Perf(measure.Consumer):
@@ -25,7 +26,7 @@ class Perf(measure.Consumer):
     then cannot be told apart from it, and is little.
     """
 
-    reader_kind, script, output = "perf", False, "-"
+    reader_kind, names, output = "perf", ("record", "script"), "-"  # of its processes
 
     def __init__(self, floods, is_ending=False):
         self.floods, self.is_ending = floods, is_ending
@@ -40,19 +41,21 @@ class Perf(measure.Consumer):
         command = ["perf", "record", "-q", "-B", "-N", "-e", measure.EVENT, *self.traced(), "-D", "-1",
                    "--control", f"fd:{theirs},{acknowledge}", "-o", self.output]
         self.add(command, pass_fds=[theirs, acknowledge])
-        if self.script:
-            self.add(["perf", "script", "-i", "-"])
+        self.add_others()
         self.end_pipe()
         os.write(self.control, b"enable\n")
         ready, _, _ = select.select([self.acknowledged], [], [], perfd.PATIENCE)
         perfd.check(ready and os.read(self.acknowledged, 16).startswith(b"ack"), "perf record does not begin")
         self.pids = tuple(process.pid for process in self.processes)
-        self.watched = [*zip(NAMES, self.pids), *(("its reader", reader.process.pid) for reader in self.readers)]
+        self.watched = [*zip(self.names, self.pids), *(("its reader", reader.process.pid) for reader in self.readers)]
         machine.wait_quiet(self.pids)
         self.before = [machine.threads(pid) for pid in self.pids]
 
     def traced(self):
         return ["-m", RING, "-p", ",".join(str(flood.pid) for flood in self.floods)]
+
+    def add_others(self):
+        """What its output goes through."""
 
     def end_pipe(self):
         self.readers = (measure.Reader(self.reader_kind, self.processes[-1].stdout),)
@@ -90,7 +93,7 @@ class Perf(measure.Consumer):
         taken = said.get("lines", said.get("samples"))
         occurred = max(taken, n_calls + n_stops)
         return {"occurred": occurred, "taken": taken, "lost": occurred - taken, "cpu_ns": sum(spent),
-                "parts": dict(zip(NAMES, spent)), "wakeups": dict(zip(NAMES, slept)), "rss": memory,
+                "parts": dict(zip(self.names, spent)), "wakeups": dict(zip(self.names, slept)), "rss": memory,
                 **said}
 
     def read(self):
@@ -126,7 +129,38 @@ class PerfAll(Perf):
 class PerfScript(Perf):
     """perf record -o - | perf script -i -: text, whose lines are counted."""
 
-    reader_kind, script = "lines", True
+    reader_kind = "lines"
+
+    def add_others(self):
+        self.add(["perf", "script", "-i", "-"])
+
+
+class Remote:
+    """The other side of an ssh as a reader: sshd, and what it has started."""
+
+    def __init__(self, host):
+        self.process = host.process
+
+    def spent(self):
+        return sum(machine.cpu_time(pid) for pid in (self.process.pid, *machine.children(self.process.pid)))
+
+
+class PerfSsh(Perf):
+    """perf record -o - | ssh localhost 'cat >/dev/null', but that the cat counts, by a sshd of its own."""
+
+    names = ("record", "ssh")
+
+    def add_others(self):
+        host = self.stack.enter_context(test_remote.Host())
+        self.add(["ssh", "-F", host.at("ssh_config"), "web1", f"exec {measure.DISCARD} perf"])
+        perfd.wait_until(lambda: any(machine.name(pid) == "discard" for pid in machine.children(host.process.pid)), "ssh to connect")
+        self.remote = Remote(host)
+
+    def end_pipe(self):
+        self.readers = (self.remote,)
+
+    def read(self):
+        return json.load(self.processes[-1].stdout)
 
 
 class PerfFile(Perf):

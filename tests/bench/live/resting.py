@@ -1,16 +1,19 @@
 """perfd without a flood: whether it sleeps, and what memory it has, without the rings."""
 import contextlib
+import resource
 import select
 
 import cases
 import machine
 import measure
 import perfd
+import relayed
 import served
 
 NAME = "resting"
 N_SUBSCRIBERS, N_EVENTS = 16, 999
-KB, MB = 1000, 1_000_000
+N_REMOTE = 1_000
+KB, KIB, MB = 1000, 1024, 1_000_000
 
 
 def figure(what, value, limit):
@@ -43,7 +46,7 @@ def growth(change, n):
 def subscribe(subscription):
     def change(daemon, _, stack):
         for _ in range(N_SUBSCRIBERS):
-            stack.callback(served.Stream(daemon.stream, subscription, "frames").close)
+            stack.callback(served.Stream(served.connect(daemon.stream), subscription, "frames").close)
     return change
 
 
@@ -51,9 +54,28 @@ def add(_, client, __):
     perfd.add(client, *cases.silent(N_EVENTS))
 
 
+def remote():
+    """Bytes of the relay for each subscriber by TLS, of many that have nothing to read."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    config = f"version: 1\nconnections: {{ max: {2 * N_REMOTE}, per-uid: {2 * N_REMOTE} }}\n"
+    with perfd.Daemon(config=config) as daemon, daemon.client() as client, contextlib.ExitStack() as stack, \
+            relayed.Relay(daemon, relayed.RULES) as relay:
+        perfd.add(client, {"event": measure.EVENT, "disabled": True})
+        stack.enter_context(relay.client()).subscribe([measure.EVENT])
+        machine.wait_quiet((relay.process.pid,))
+        before = machine.rss(relay.process.pid)
+        for _ in range(N_REMOTE):
+            stack.enter_context(relay.client()).subscribe([measure.EVENT])
+        perfd.wait_until(lambda: daemon.status().n_subscribers == N_REMOTE + 1, "all to subscribe")
+        machine.wait_quiet((relay.process.pid,))
+        return (machine.rss(relay.process.pid) - before) / N_REMOTE
+
+
 def memory():
     shared = growth(subscribe(served.fields()), N_SUBSCRIBERS) - served.RING
     by_socket = growth(subscribe(served.by_socket(served.fields())), N_SUBSCRIBERS)
     return [figure("KB of RSS for each subscriber by its socket", by_socket / KB, 100),
             figure(f"KB of RSS for each subscriber in shared memory, beside its ring of {served.RING / KB:.0f}", shared / KB, 100),
+            figure(f"KiB of RSS of perfd-relay for each of {N_REMOTE} subscribers by TLS", remote() / KIB, 100),
             figure("KB of RSS for each event", growth(add, N_EVENTS) / KB, 4 + len(perfd.online_cpus()))]

@@ -29,13 +29,19 @@ def by_socket(subscription):
     return {**subscription, "ring_bytes": 0}
 
 
-class Stream:
-    """A subscription whose bytes go to `discard`, while the end is still asked for by us."""
+def connect(path):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    s.settimeout(perfd.PATIENCE)
+    s.connect(path)
+    return s
 
-    def __init__(self, path, subscription, kind):
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+
+class Stream:
+    """A subscription on a connection whose bytes go to `discard`, while the end is still asked for by us."""
+
+    def __init__(self, connection, subscription, kind):
+        self.socket = connection
         self.socket.settimeout(perfd.PATIENCE)
-        self.socket.connect(path)
         self.fds = []
         self.request(id=1, hello=pb.Hello(protocol=1, program="live"))
         ring = self.request(id=2, subscribe=pb.SubscribeRequest(events=[measure.EVENT], **subscription)).ring
@@ -128,9 +134,10 @@ class Served(measure.Consumer):
         self.daemon = self.stack.enter_context(perfd.Daemon(config=self.config))
         client = self.stack.enter_context(self.daemon.client())
         perfd.add(client, *self.events, {"event": measure.EVENT, "target": pb.Target(pids=[self.pid])})
+        self.prepare()
         self.streams = []
         for subscription in self.subscriptions:
-            self.streams.append(Stream(self.daemon.stream, subscription, self.kind))
+            self.streams.append(Stream(self.open_stream(), subscription, self.kind))
             self.stack.callback(self.streams[-1].close)
         self.readers = [stream.reader for stream in self.streams]
         self.watched = [(None, self.daemon.pid),
@@ -140,24 +147,30 @@ class Served(measure.Consumer):
         machine.wait_quiet(self.pids)
         self.before, self.before_all = machine.threads(self.daemon.pid), machine.process_time(self.daemon.pid)
 
+    def prepare(self):
+        """What else there is, with the daemon and before its subscribers."""
+
+    def open_stream(self):
+        return connect(self.daemon.stream)
+
     def finish(self, n_calls, n_stops):
         spent = machine.difference(self.before, machine.threads(self.daemon.pid))
         spent_all = machine.process_time(self.daemon.pid) - self.before_all
         memory = machine.rss(self.daemon.pid)
         endings = [stream.finish() for stream in self.streams]
-        rows = [row for row in endings[-1][0] if row["kind"] == "event" and row["event"] == measure.EVENT]
-        own = [row for ledger, _ in endings for row in ledger if row["kind"] == "subscriber"]
-        lost = sum(sum(row["lost"].values()) for row in rows)
-        matched = sum(row["matched"] for row in own)
-        occurred = sum(row["occurred"] for row in rows)
         parts = {name: thread["cpu_ns"] for name, thread in spent.items()}
         parts["backups"] = max(0, spent_all - sum(parts.values()))  # they have ended by now
-        return {"occurred": occurred, "taken": occurred - lost,
-                "lost": lost + sum(sum(row["dropped"].values()) for row in own), "wanted": matched + lost,
-                "reasons": reasons(rows, own),
-                "cpu_ns": sum(parts.values()), "parts": parts, "rss": memory,
-                "wakeups": {name: thread["wakeups"] for name, thread in spent.items()},
-                "sent": sum(row["sent"] for row in own), **endings[0][1]}
+        return {**account([ledger for ledger, _ in endings]), "cpu_ns": sum(parts.values()), "parts": parts, "rss": memory,
+                "wakeups": {name: thread["wakeups"] for name, thread in spent.items()}, **endings[0][1]}
+
+
+def account(ledgers):
+    """What became of the events, by the closing ledgers of all subscribers."""
+    rows = [row for row in ledgers[-1] if row["kind"] == "event" and row["event"] == measure.EVENT]
+    own = [row for ledger in ledgers for row in ledger if row["kind"] == "subscriber"]
+    lost, occurred = sum(sum(row["lost"].values()) for row in rows), sum(row["occurred"] for row in rows)
+    return {"occurred": occurred, "taken": occurred - lost, "lost": lost + sum(sum(row["dropped"].values()) for row in own),
+            "wanted": sum(row["matched"] for row in own) + lost, "reasons": reasons(rows, own), "sent": sum(row["sent"] for row in own)}
 
 
 def reasons(events, subscribers):
