@@ -2,10 +2,8 @@
  * Batches of libperfd beside its callbacks: the same packets by both, from a socket and out of shared memory, and all that is said of
  * an item in one way has to be said in the other.
  */
-#include "tests/unit/client-line.h"
+#include "tests/unit/played-batch.h"
 
-#define FIXED 8 /* event: n, pair[2]; PLAYED_EVENT has a list of its own length, and texts */
-#define TEXTS 9 /* n, text */
 #define LARGE (PERFD_BATCH_MAX + 500) /* items: more than a batch has, and than the ring */
 
 typedef struct Sums {
@@ -13,79 +11,7 @@ typedef struct Sums {
         bool ended;
 } Sums;
 
-static uint64_t seed = 88172645463325252;
-
-static uint64_t next_random(void) { /* xorshift64 */
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        return seed ^= seed << 17;
-}
-
 /* ---- what is played ------------------------------------------------------------------------------------------------ */
-
-typedef struct OwnDescriptor {
-        Perfd__V1__EventDescriptor message;
-        Perfd__V1__FieldDescriptor fields[2], *list[2];
-} OwnDescriptor;
-
-static void descriptor_init(OwnDescriptor *d, uint32_t id) {
-        perfd__v1__event_descriptor__init(&d->message);
-        for (int i = 0; i < 2; i++) {
-                perfd__v1__field_descriptor__init(&d->fields[i]);
-                d->list[i] = &d->fields[i];
-        }
-        d->message.id = id;
-        d->message.name = (char *)(id == FIXED ? "fixed" : "texts");
-        d->message.fields = d->list;
-        d->message.n_fields = 2;
-        d->fields[0].name = (char *)"n";
-        d->fields[0].count = 1;
-        d->fields[1].name = (char *)(id == FIXED ? "pair" : "text");
-        d->fields[1].count = id == FIXED ? 2 : 1;
-        d->fields[1].kind = id == FIXED ? PERFD__V1__FIELD_KIND__FIELD_KIND_UNSIGNED : PERFD__V1__FIELD_KIND__FIELD_KIND_TEXT;
-}
-
-static void play_descriptors(int fd, uint64_t sequence) {
-        Perfd__V1__Packet p = PERFD__V1__PACKET__INIT;
-        OwnDescriptor own[2];
-        Perfd__V1__EventDescriptor *events[] = { &own[0].message, &own[1].message };
-
-        descriptor_init(&own[0], FIXED);
-        descriptor_init(&own[1], TEXTS);
-        p.sequence = sequence;
-        p.events = events;
-        p.n_events = 2;
-        play_packet(fd, &p);
-}
-
-static void item_init(Perfd__V1__Item *item, uint64_t numbers[3], ProtobufCBinaryData *text, uint32_t event) {
-        static Perfd__V1__LostRecord lost;
-        uint64_t r = next_random();
-
-        if (event == PLAYED_EVENT) {
-                play_item_init(item, r);
-                return;
-        }
-        perfd__v1__item__init(item);
-        item->time = r;
-        item->event = event;
-        item->cpu = (uint32_t)(r >> 8) % 3;
-        item->pid = item->tid = (uint32_t)(r >> 16) % 3;
-        if (event == 0) {
-                perfd__v1__lost_record__init(&lost);
-                lost.lost = 3;
-                item->record_case = PERFD__V1__ITEM__RECORD_LOST;
-                item->lost = &lost;
-                return;
-        }
-        for (int i = 0; i < 3; i++)
-                numbers[i] = next_random();
-        item->numbers = numbers;
-        item->n_numbers = event == FIXED ? 3 : 1;
-        *text = play_text("abcdefgh", r >> 24 & 7);
-        item->texts = text;
-        item->n_texts = event == TEXTS;
-}
 
 /* n items: of one event, or of all, and lost records. */
 static void play_mixture(int fd, uint64_t sequence, size_t n, bool is_mixed) {
@@ -399,76 +325,6 @@ static void test_items_passed_over(void **state) {
         }
 }
 
-/* An item that is not what its descriptor says: found by who looks at it, or asks for a column of it. */
-static void test_wrong_items(void **state) {
-        for (int how = 0; how < 4; how++) {
-                Perfd__V1__Packet p = PERFD__V1__PACKET__INIT;
-                Perfd__V1__Item item, *items[] = { &item, &item };
-                Reader r = { .by_batches = true };
-                const perfd_column *column;
-                const perfd_batch *batch;
-                ProtobufCBinaryData text;
-                uint64_t numbers[3];
-
-                reader_subscribe(&r, false);
-                play_start(r.line.daemon);
-                play_descriptors(r.line.daemon, 2);
-                item_init(&item, numbers, &text, FIXED);
-                item.n_numbers--;
-                p.sequence = 3;
-                p.items = items;
-                p.n_items = 2;
-                play_packet(r.line.daemon, &p);
-                assert_int_equal(perfd_stream_next_batch(r.line.client, &batch), 0);
-                assert_int_equal(batch->n, 2);
-                assert_int_equal(batch->times[0], item.time);
-                if (how == 1 || how == 3) {
-                        assert_int_equal(perfd_item_record(perfd_batch_item(batch, batch->items[0])), PERFD_UNKNOWN);
-                        if (how == 3) /* and then at another one, of which nothing is asked */
-                                assert_non_null(perfd_batch_item(batch, batch->items[1]));
-                        assert_int_equal(perfd_stream_next_batch(r.line.client, &batch), PERFD_E_PROTOCOL);
-                } else if (how == 2) {
-                        assert_int_equal(perfd_batch_column(batch, FIXED, "n", &column), PERFD_E_PROTOCOL);
-                        assert_int_equal(perfd_stream_next_batch(r.line.client, &batch), PERFD_E_STATE);
-                } else
-                        assert_int_equal(perfd_stream_next_batch(r.line.client, &batch), 0);
-                line_deinit(&r.line);
-        }
-}
-
-/* A descriptor of more numbers than any packet has: no memory is asked for, which would fail. */
-static void test_counts_that_lie(void **state) {
-        static const uint32_t counts[] = { 3, 100000, UINT32_MAX };
-
-        for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-                Perfd__V1__Packet p = PERFD__V1__PACKET__INIT;
-                Perfd__V1__Item item, *items[] = { &item, &item };
-                OwnDescriptor d;
-                Perfd__V1__EventDescriptor *events[] = { &d.message };
-                Reader r = { .by_batches = true };
-                const perfd_column *column;
-                const perfd_batch *batch;
-                ProtobufCBinaryData text;
-                uint64_t numbers[3];
-
-                reader_subscribe(&r, false);
-                play_start(r.line.daemon);
-                descriptor_init(&d, FIXED);
-                d.fields[1].count = counts[i];
-                item_init(&item, numbers, &text, FIXED);
-                p.sequence = 2;
-                p.events = events;
-                p.n_events = 1;
-                p.items = items;
-                p.n_items = 2;
-                play_packet(r.line.daemon, &p);
-                assert_int_equal(perfd_stream_next_batch(r.line.client, &batch), 0);
-                assert_int_equal(batch->n, 2);
-                assert_int_equal(perfd_batch_column(batch, FIXED, "pair", &column), PERFD_E_PROTOCOL);
-                line_deinit(&r.line);
-        }
-}
-
 /* A packet whose items are before their descriptor, which is another one than the one before. */
 static void test_descriptor_behind(void **state) {
         Perfd__V1__Packet p = PERFD__V1__PACKET__INIT;
@@ -525,8 +381,6 @@ int main(void) {
                 cmocka_unit_test(test_as_callbacks),
                 cmocka_unit_test(test_refusals),
                 cmocka_unit_test(test_items_passed_over),
-                cmocka_unit_test(test_wrong_items),
-                cmocka_unit_test(test_counts_that_lie),
                 cmocka_unit_test(test_descriptor_behind),
         };
 
