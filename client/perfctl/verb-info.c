@@ -176,7 +176,7 @@ static int info_run(Perfctl *p) {
 const Verb verb_info = {
         .name = "info",
         .arguments = "FILE",
-        .help = "show what a recording in perf's format has: header, events, records, and what is damaged",
+        .help = "show what a recording of perf has, and what is damaged",
         .min_arguments = 1,
         .max_arguments = 1,
         .words = WORDS_FILES,

@@ -66,7 +66,7 @@ static void go_on(Publishing *p, bool was_full) {
                 route_resume(p->routes[i]);
 }
 
-void publishing_go_on(Publishing *p) {
+static void on_look(Publishing *p) {
         go_on(p, publishing_is_full(p));
 }
 
@@ -103,12 +103,6 @@ void publishing_publish(Publishing *p, Message *m) {
         spooling_publish(p, m);
 }
 
-void publishing_hand_over(Publishing *p, Message *m) {
-        p->held += message_size(m);
-        p->n_held++;
-        p->publisher->publish(p->publisher, m);
-}
-
 /*
  * Both tell hosts apart whose names are the same. Where /proc has only processes, as in the relay's unit, systemd has told the id of the
  * boot; without either, one of this run of the relay is as unique.
@@ -127,7 +121,7 @@ static void find_ids(Publishing *p) {
 
 static int start_spooling(Publishing *p) {
         Explanation e = EXPLANATION_NULL;
-        int r = spooling_start(p, &e);
+        int r = spooling_start(p, on_look, &e);
 
         if (r > 0)
                 log_print_with(LOG_ERR, MESSAGE_FAILED, LOG_FIELDS({ "REASON", e.reason }), "publish.spool.path: %s", e.text);

@@ -56,9 +56,6 @@ struct Publishing {
 void publishing_publish(Publishing *p, Message *m);
 /* The state of a route has changed. */
 void publishing_tell_route(Publishing *p);
-/* For the spool: to the publisher; and when there may be room. */
-void publishing_hand_over(Publishing *p, Message *m);
-void publishing_go_on(Publishing *p);
 /* The spool is full: what perfd has is left there. */
 static inline bool publishing_is_full(const Publishing *p) {
         return spooling_is_full(p);

@@ -65,7 +65,9 @@ static void hand_over(Publishing *p, Message *m) {
         } else if (s->spool) {
                 s->n_only_in_memory++;
         }
-        publishing_hand_over(p, m);
+        p->held += message_size(m);
+        p->n_held++;
+        p->publisher->publish(p->publisher, m);
 }
 
 void spooling_forget(Publishing *p, Message *m) {
@@ -171,7 +173,9 @@ void spooling_go_on(Publishing *p) {
 }
 
 static int on_loading(sd_event_source *source, void *userdata) {
-        publishing_go_on(userdata);
+        Publishing *p = userdata;
+
+        p->spooling.look(p);
         return 0;
 }
 
@@ -197,7 +201,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
                 say(p, 0);
         s->has_failed = false;
         sync_old(p);
-        publishing_go_on(p);
+        s->look(p);
         if (s->waiting || s->said != 0)
                 set_tick(p);
         return 0;
@@ -218,10 +222,11 @@ static int add_sources(Publishing *p) {
         return r < 0 ? error_origin(r) : 0;
 }
 
-int spooling_start(Publishing *p, Explanation *e) {
+int spooling_start(Publishing *p, void (*look)(Publishing *p), Explanation *e) {
         Spooling *s = &p->spooling;
         int r;
 
+        s->look = look;
         s->end = &s->waiting;
         if (!p->config.spool_path)
                 return 0;

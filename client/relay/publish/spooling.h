@@ -12,6 +12,7 @@
 typedef struct Publishing Publishing;
 
 typedef struct Spooling {
+        void (*look)(Publishing *p); /* there may be room, or messages to load */
         Spool *spool; /* NULL: there is no directory */
         SpoolSync *sync;
         Message *oldest, *newest;  /* in the spool, and with the publisher */
@@ -24,8 +25,8 @@ typedef struct Spooling {
         int said;                  /* why the spool takes nothing: SPOOL_E_FULL or an errno, negative; 0: it does */
 } Spooling;
 
-/* A Refusal, explained; or -errno. What an earlier run has left is published from now on. */
-int spooling_start(Publishing *p, Explanation *e);
+/* A Refusal, explained; or -errno. What an earlier run has left is published from now on. look() calls spooling_go_on(). */
+int spooling_start(Publishing *p, void (*look)(Publishing *p), Explanation *e);
 void spooling_publish(Publishing *p, Message *m);
 /* Of one that the publisher has given back, which is freed next. */
 void spooling_forget(Publishing *p, Message *m);
