@@ -25,6 +25,9 @@ void perfd_recording_free(perfd_recording *r) {
                 free(r->events[i].ids);
         }
         free(r->events);
+        free(r->ids.slots);
+        free(r->scratch);
+        free(r->values);
         for (size_t i = 0; i < PERF_DATA_FEATURES; i++)
                 free(r->pieces[i].bytes);
         for (size_t i = 0; i < r->damages.n; i++)

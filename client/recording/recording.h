@@ -2,6 +2,7 @@
 #pragma once
 
 #include "client/perfd/error.h"
+#include "client/perfd/recorded-sample.h"
 #include "client/perfd/recording.h"
 #include "client/recording/bytes.h"
 #include "client/recording/source.h"
@@ -34,6 +35,16 @@ typedef struct Damages {
         uint64_t n_all;
 } Damages;
 
+typedef struct IdSlot {
+        uint64_t id;
+        size_t event; /* 1 + its index; 0: the slot is empty */
+} IdSlot;
+
+typedef struct Ids {
+        IdSlot *slots;
+        size_t n_slots, n_events; /* a power of two; events that it was built of */
+} Ids;
+
 typedef struct Decompress Decompress; /* decompress.c */
 
 struct perfd_recording {
@@ -48,6 +59,10 @@ struct perfd_recording {
         uint64_t cut[PERF_DATA_FEATURES / 64]; /* the file has less of them, which is said */
         Event *events;
         size_t n_events, events_room;
+        Ids ids;
+        uint8_t *scratch;            /* RECORD_MAX bytes: of a sample */
+        perfd_recorded_value *values;
+        size_t values_room;
         Decompress *decompress;      /* NULL: nothing was compressed so far */
         Damages damages;
         char error[ERROR_SIZE];
@@ -80,6 +95,9 @@ int events_take_ids(perfd_recording *r, Bytes *ids);
 int events_name(perfd_recording *r, Bytes *b);
 /* The event with that id gets a name. 0; -ENOMEM */
 int events_name_id(perfd_recording *r, uint64_t id, const char *name, size_t n);
+
+/* ids.c: NULL: no event has that id, or there is no memory. */
+const Event *ids_find(perfd_recording *r, uint64_t id);
 
 /* features.c: the bytes of one. 0; PERFD_E_INVALID: it has none; -ENOMEM, -errno */
 int feature_get(perfd_recording *r, unsigned bit, Bytes *ret);

@@ -45,12 +45,38 @@ static void on_flag(void *userdata, const char *key, bool is) {
 
 static const perfd_feature_visitor visitor = { on_begin, on_end, on_begin, on_end, on_bytes, on_number, on_bytes, on_flag };
 
+/* What it leads to is there. */
+static void read_sample(perfd_recording *r, const perfd_recorded *record, Seen *seen) {
+        perfd_recorded_sample s;
+        perfd_recorded_id id;
+
+        if (perfd_recording_id(r, record, &id) == 0)
+                seen->sum += id.time;
+        if (perfd_recording_sample(r, record, &s) != 0)
+                return;
+        for (size_t i = 0; i < s.n_callchain; i++)
+                seen->sum += s.callchain[i];
+        for (size_t i = 0; i < s.n_branches; i++)
+                seen->sum += s.branches[i].to;
+        for (size_t i = 0; i < s.n_values; i++)
+                seen->sum += s.values[i].value;
+        for (size_t i = 0; i < s.registers_user.n; i++)
+                seen->sum += s.registers_user.values[i];
+        for (size_t i = 0; i < s.registers_intr.n; i++)
+                seen->sum += s.registers_intr.values[i];
+        on_bytes(seen, NULL, s.raw);
+        on_bytes(seen, NULL, s.stack_user);
+        on_bytes(seen, NULL, s.aux);
+}
+
 static void read_all(perfd_recording *r, Seen *seen) {
         const perfd_recorded *record;
         int code = 0;
 
-        for (int i = 0; i < RECORDS_MAX && (code = perfd_recording_next(r, &record)) == 0; i++)
+        for (int i = 0; i < RECORDS_MAX && (code = perfd_recording_next(r, &record)) == 0; i++) {
                 on_bytes(seen, NULL, (perfd_text){ .bytes = record->bytes, .length = record->size });
+                read_sample(r, record, seen);
+        }
         MUST(code == 0 || code == PERFD_E_ENDED);
         for (unsigned bit = 0; bit < 256; bit++)
                 if (perfd_recording_has_feature(r, bit))

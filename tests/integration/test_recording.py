@@ -14,6 +14,7 @@ from perfd import check, equal
 from test_perfctl import PERFCTL
 
 PERF = ["perf"]
+SAMPLES = os.path.join(os.environ["PERFD_BUILD"], "tests", "integration", "recorded-samples")
 LOAD = [sys.executable, "-c", "import os; [os.waitpid(os.fork() or os._exit(0), 0) for _ in range(5)]; x = bytearray(9 << 20)"]
 EVENTS = ["-e", "page-faults,cpu-clock,sched:sched_process_exec"]
 
@@ -115,6 +116,30 @@ def test_pipes():
             equal(said["samples"], sum(line[:1] not in (b"", b"\t") for line in ran.stdout.splitlines()), f"samples of a pipe with {options}: {ran.stdout[:300]}")
             ran = run([PERFCTL, "--json", "info", "-"], input=whole)
             equal((ran.returncode, json.loads(ran.stdout)), (0, said), "from stdin")
+
+
+def samples_of_perf(path):
+    ran = run([*PERF, "script", "--ns", "-F", "pid,tid,cpu,time,period,event", "-i", path])
+    check(ran.returncode == 0, ran.stderr)
+    found = re.findall(r"^ *(\d+)/(\d+) +\[(\d+)\] +(\d+)\.(\d{9}): +(\d+) +([\w:-]+): *$", ran.stdout.decode(), re.M)
+    return sorted((int(s + ns), event, int(pid), int(tid), int(cpu), int(period)) for pid, tid, cpu, s, ns, period, event in found)
+
+
+def test_samples():
+    """Each sample of several events: whose it is, when, on which CPU and for how much, as perf script says; and other records."""
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        path = os.path.join(folder, "perf.data")
+        for options in ((), ("-a", "-g"), ("-z", "--call-graph", "dwarf"), ("-c", "1")):
+            record(path, "-T", "-P", "--sample-cpu", *options)
+            ran = run([SAMPLES, path])
+            equal((ran.returncode, ran.stderr), (0, b""), f"recorded-samples with {options}")
+            lines = [line.split() for line in ran.stdout.decode().splitlines()]
+            found = sorted((int(time), event, *map(int, numbers)) for _, time, event, *numbers in (line for line in lines if line[0] == "SAMPLE"))
+            expected = samples_of_perf(path)
+            check(len(expected) > 10, f"perf has {len(expected)} samples")
+            equal(found, expected, f"samples with {options}")
+            exits = [line for line in lines if line[0] == "EXIT"]
+            check(len(exits) >= 6 and all(int(time) > 0 and int(pid) > 0 for _, time, _, pid, *_ in exits), f"records of ends: {exits[:3]}")
 
 
 def test_damaged():
