@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "client/perfctl/daemon-clock.h"
 #include "client/perfctl/fleet-ledger.h"
 #include "client/perfctl/fleet-streams.h"
 #include "client/perfctl/item-print.h"
@@ -14,6 +15,7 @@
 #include "client/perfctl/text.h"
 
 #define WAIT_MS 200  /* for a message, until signals are looked at */
+#define LATENCY_NSEC UINT64_C(50000000) /* for which lines wait for others, so that many are written at once */
 #define HELD_MOST 32  /* messages that are not acknowledged: a reader that is killed is given them again */
 #define HELD_WITH_PARTS 1000 /* the same, if a packet has not come as a whole */
 
@@ -22,6 +24,7 @@ typedef struct FleetWatch {
         Perfctl *p;
         ItemText text;
         Output item; /* the JSON of one, which has to begin with its host */
+        uint64_t due; /* CLOCK_MONOTONIC: when what is printed has to be written; 0: nothing is */
 } FleetWatch;
 
 /* An item longer than its block has been written to the fd meanwhile. */
@@ -104,6 +107,19 @@ static void acknowledge(FleetWatch *f) {
                 fleet_source_acknowledge(f->streams.source);
 }
 
+/* Writes what has waited long enough, also while messages come without a pause. For how many ms the next one may be waited for. */
+static int write_due(FleetWatch *f) {
+        uint64_t now = clock_read(CLOCK_MONOTONIC);
+
+        if (f->due > 0 && now >= f->due)
+                output_flush(&f->p->out);
+        if (f->p->out.n == 0)
+                f->due = 0;
+        else if (f->due == 0)
+                f->due = now + LATENCY_NSEC;
+        return f->due > 0 ? (int)((f->due - now) / 1000000) + 1 : WAIT_MS;
+}
+
 static int run(FleetWatch *f, const char *host, const char *route) {
         FleetSource *source = f->streams.source;
         bool is_ending = false;
@@ -116,8 +132,7 @@ static int run(FleetWatch *f, const char *host, const char *route) {
                 is_ending = is_ending || signals_take().end;
                 if (is_ending && fleet_source_fetched(source) == 0)
                         break;
-                k = fleet_source_next(source, WAIT_MS, &m);
-
+                k = fleet_source_next(source, write_due(f), &m);
                 if (k == FLEET_E_NONE) {
                         output_flush(&f->p->out);
                         acknowledge(f);

@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import select
 import signal
 import subprocess
 import tempfile
@@ -226,6 +227,20 @@ def test_killed_server():
         for reader in readers:
             equal({json.loads(reader.process.stdout.readline())["host"] for _ in range(100)}, {"web2"}, "the host behind")
         equal((readers[0].end(signal.SIGTERM), readers[1].take(0)), ([], []), "what is left")
+
+
+def test_steady():
+    """What is read is written although messages, here of hosts that are not meant, come without a pause."""
+    need_server()
+    with Daemon() as daemon, daemon.client() as control, Workload("spin", 100, RATE, cpus=CPUS[:1]) as load, Server() as server:
+        publish(daemon, control, server, load)
+        message = server.messages()[0]
+        for words in ((), ("--json",)):
+            with Plain(server) as plain:
+                watch = Watch(server, "calls", "--all", "--host", "web[1]", *words)
+                wait_until(lambda: plain.put(made(message, message.bytes, "perfd.other.calls")) and
+                           select.select([watch.process.stdout], [], [], 0)[0], f"lines of {words}")
+            equal(len(watch.take(100)), 100, "lines")
 
 
 def test_since():
