@@ -180,6 +180,9 @@ static int try_first(Hosts *s) {
 static int check(const Hosts *s) {
         const Perfctl *p = s->p;
 
+        if (p->verb == &verb_fleet)
+                return perfctl_fail(p, PERFCTL_USAGE, "fleet takes one --host: a glob of the names under which hosts publish, such as 'web*', "
+                                    "'web[12]', or '*' for all");
         if (s->form == HOSTS_ONE)
                 return perfctl_fail(p, PERFCTL_USAGE, "this is for one host: --host is given %zu times", s->n);
         for (size_t i = 0; i < p->n_arguments; i++)

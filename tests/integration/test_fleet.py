@@ -78,7 +78,8 @@ def test_every_call():
         route, = host["routes"]
         equal((route["epoch"], route["matched"], route["published"], route["held"], route["balanced"], route["connected"]),
               (row["epoch"], n, n, 0, True, False), "its route")
-        equal(fleet(server, "ledger", "--host", "db*")[0], [], "rows of other hosts")
+        for host in ("db*", "db1"):  # by a glob here, or by the server: there is no last message of its subject
+            equal(fleet(server, "ledger", "--host", host)[0], [], f"rows of {host}")
         items = [json.loads(line) for line in Watch(server, "calls", "--all", "--json", "--host", "web*").take(n)]
         equal({(i["host"], i["kind"], i["event"]) for i in items}, {("web1", "sample", "calls")}, "what items are")
         times = [i["time"] for i in items]
@@ -365,7 +366,7 @@ def test_errors():
                 (["ledger"], 1, "has no stream 'perfd'"), (["host"], 2, "expected hosts, ledger or watch"),
                 (["watch"], 2, "needs the name of a route"), (["watch", "a.b"], 2, "cannot be the name of a route"),
                 (["ledger", "x"], 2, "only watch has an argument"), (["hosts"], 1, "no relay has said anything"),
-                (["hosts", "--all"], 2, "are for watch"), (["watch", "a", "--since", "10"], 2, "the unit is missing"),
+                (["hosts", "--host", "a", "--host", "b"], 2, "fleet takes one --host"), (["hosts", "--all"], 2, "are for watch"), (["watch", "a", "--since", "10"], 2, "the unit is missing"),
                 (["watch", "a", "--since", "25:00"], 2, "expected a duration"), (["watch", "a", "--all", "--since", "1m"], 2, "exclude each other"),
                 (["watch", "a", "--durable", "a.b"], 2, "letters, digits")):
             check(expected in fleet(server, *words, status=status)[1], f"{words}")
