@@ -56,21 +56,24 @@ static void cut(FleetStream *s) {
         stop_reading(s);
 }
 
-/* A route has one stream at a time: of those without an end only the newest goes on. */
-static void cut_others(perfd_fleet *f, FleetStream *s, const FleetHead *h) {
+/*
+ * A route has one stream at a time: of those without an end only the newest goes on. The server drops the oldest messages first, so one
+ * of which nothing has come is older than those of which something has.
+ */
+static void cut_others(perfd_fleet *f, FleetStream *s, const FleetHead *h, bool has_come) {
         for (size_t i = 0; i < f->n; i++) {
                 FleetStream *o = f->streams[i];
 
                 if (o->route_hash != s->route_hash || o->row.state == PERFD_FLEET_CUT || !is_of_route(o, h))
                         continue;
-                if (strcmp(o->boot, s->boot) == 0 && o->row.epoch > s->row.epoch)
+                if ((strcmp(o->boot, s->boot) == 0 && o->row.epoch > s->row.epoch) || (!has_come && o->row.messages > 0))
                         s->row.state = PERFD_FLEET_CUT;
                 else if (o->row.state == PERFD_FLEET_OPEN)
                         cut(o);
         }
 }
 
-int fleet_stream_new(perfd_fleet *f, const FleetHead *h, FleetStream **ret) {
+int fleet_stream_new(perfd_fleet *f, const FleetHead *h, bool has_come, FleetStream **ret) {
         FleetStream *s, **list = f->streams;
 
         if (f->n == f->room) {
@@ -92,7 +95,7 @@ int fleet_stream_new(perfd_fleet *f, const FleetHead *h, FleetStream **ret) {
         s->row.lost = s->sum.rows;
         s->route_hash = route_hash_of(h);
         s->hash = hash_of(s->route_hash, h);
-        cut_others(f, s, h);
+        cut_others(f, s, h, has_come);
         s->next = f->buckets[s->hash % FLEET_BUCKETS];
         f->buckets[s->hash % FLEET_BUCKETS] = s;
         list[f->n++] = s;

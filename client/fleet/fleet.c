@@ -65,13 +65,13 @@ static void refuse(perfd_fleet *f, const perfd_fleet_message *m, uint64_t *count
 }
 
 /* 0: there is one. */
-static int find_or_new(perfd_fleet *f, const FleetHead *h, FleetStream **ret) {
+static int find_or_new(perfd_fleet *f, const FleetHead *h, bool has_come, FleetStream **ret) {
         int r;
 
         *ret = fleet_stream_find(f, h);
         if (*ret)
                 return 0;
-        r = fleet_stream_new(f, h, ret);
+        r = fleet_stream_new(f, h, has_come, ret);
         if (r == 0 && f->callbacks.begin)
                 f->callbacks.begin(f->userdata, &(*ret)->row);
         return r;
@@ -95,7 +95,7 @@ static int take(perfd_fleet *f, const perfd_fleet_message *m) {
                 refuse(f, m, &f->counts.refused, "there are more streams than are read");
                 return 0;
         }
-        r = find_or_new(f, &head, &s);
+        r = find_or_new(f, &head, true, &s);
         if (r == 0 && fleet_stream_needs(s, &head))
                 return PERFD_E_NEEDED;
         if (r == 0)
@@ -153,7 +153,7 @@ static int reckon(perfd_fleet *f, const perfd_fleet_reckoning *known) {
                 return PERFD_E_INVALID;
         if (f->n >= f->options.max_streams && !fleet_stream_find(f, &head))
                 return PERFD_E_INVALID;
-        r = find_or_new(f, &head, &s);
+        r = find_or_new(f, &head, false, &s);
         if (r == 0 && !fleet_stream_reckon(s, known))
                 return PERFD_E_INVALID;
         return r;

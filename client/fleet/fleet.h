@@ -141,8 +141,8 @@ struct perfd_fleet {
 
 /* NULL: it is none of those that are there. */
 FleetStream *fleet_stream_find(perfd_fleet *f, const FleetHead *head);
-/* 0; -ENOMEM. The caller has looked for it. */
-int fleet_stream_new(perfd_fleet *f, const FleetHead *head, FleetStream **ret);
+/* 0; -ENOMEM. The caller has looked for it. has_come: a packet of it; else it is only known that it was. */
+int fleet_stream_new(perfd_fleet *f, const FleetHead *head, bool has_come, FleetStream **ret);
 void fleet_stream_free(FleetStream *s);
 /* Whether a packet with this head would be read by descriptors that are not known yet: then they are wanted. */
 bool fleet_stream_needs(FleetStream *s, const FleetHead *head);

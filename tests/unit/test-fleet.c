@@ -304,6 +304,62 @@ static void test_reckon_end(void **state) {
         perfd_fleet_free(r.fleet);
 }
 
+/* The host was booted again, and of the stream before it nothing is left: that is no newer one. */
+static void test_reckon_older(void **state) {
+        for (int has_ended = 0; has_ended < 2; has_ended++) {
+                perfd_fleet_reckoning known = reckoning_of("a", 7, 50);
+                const perfd_fleet_stream *s;
+                Rig r;
+
+                known.boot = "before";
+                known.ended = has_ended;
+                rig_init(&r);
+                give(&r, played_start("a", 1));
+                give(&r, played_items("a", 1, 2, 3));
+                assert_int_equal(perfd_fleet_reckon(r.fleet, &known), 0);
+                s = perfd_fleet_get_stream(r.fleet, 1);
+                assert_int_equal(s->state, has_ended ? PERFD_FLEET_ENDED : PERFD_FLEET_CUT);
+                check_sum(s, 50, 0, 1);
+                s = perfd_fleet_get_stream(r.fleet, 0);
+                assert_int_equal(s->state, PERFD_FLEET_OPEN);
+                give(&r, played_items("a", 1, 3, 1));
+                assert_int_equal(r.n_asked, 0); /* it is read on, not anew */
+                assert_int_equal(s->consumed, 4);
+                perfd_fleet_free(r.fleet);
+        }
+}
+
+/* The first message that is left is not the first part of its packet: the packet is missing, as those before it. */
+static void test_from_part(void **state) {
+        for (uint64_t sequence = 1; sequence < 5; sequence += 3) {
+                Played first = sequence == 1 ? played_start("a", 1) : played_items("a", 1, sequence, 3);
+                const perfd_fleet_stream *s;
+                Rig r;
+
+                rig_init(&r);
+                give(&r, part_of(&first, 2, 2));
+                s = only(&r);
+                assert_int_equal(s->packets, 0);
+                assert_int_equal(reckon(&r, "a", sequence, 30), 0);
+                check_sum(s, 30, 0, 1);
+                assert_int_equal(s->missing, sequence);
+                perfd_fleet_free(r.fleet);
+
+                rig_init(&r);
+                give(&r, part_of(&first, 2, 2));
+                s = only(&r);
+                give(&r, played_items("a", 1, sequence + 1, 2));
+                give(&r, played_end("a", 1, sequence + 2, 2 + 3, 0, 0));
+                assert_int_equal(s->missing, sequence);
+                assert_int_equal(s->damaged + s->undescribed, 0);
+                check_sum(s, 5, 2, 1);
+                assert_int_equal(lost_of(s, "gone"), 3);
+                assert_int_equal(r.n_asked, 1);
+                perfd_fleet_free(r.fleet);
+                free(first.bytes);
+        }
+}
+
 /* A relay that says with each packet what has matched: the sum is closed all the time. */
 static void test_matched(void **state) {
         for (int from_oldest = 0; from_oldest < 2; from_oldest++) {
@@ -348,6 +404,8 @@ int main(void) {
                 cmocka_unit_test(test_status),
                 cmocka_unit_test(test_reckon),
                 cmocka_unit_test(test_reckon_end),
+                cmocka_unit_test(test_reckon_older),
+                cmocka_unit_test(test_from_part),
                 cmocka_unit_test(test_matched),
         };
 
