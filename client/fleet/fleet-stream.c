@@ -124,7 +124,7 @@ static void begin_at(FleetStream *s, uint64_t sequence) {
         if (s->accounted == 0 && sequence > 1 && s->fleet->options.from_oldest)
                 s->row.missing = sequence - 1;
         else if (s->accounted == 0 && sequence > 1)
-                s->is_partial = true;
+                s->is_partial = s->sum.is_rest_unknown = true;
         if (s->accounted == 0)
                 s->accounted = sequence - 1;
 }
@@ -221,6 +221,16 @@ static void on_gap(void *userdata, const perfd_gap *gap) {
                 s->fleet->callbacks.gap(s->fleet->userdata, &s->row, gap);
 }
 
+/* What was late has matched, and is in no gap. */
+static void compare_with_end(FleetStream *s, const perfd_subscriber_ledger *own) {
+        uint64_t late = 0;
+
+        for (size_t i = 0; i < own->n_dropped; i++)
+                if (strcmp(own->dropped[i].reason, "late") == 0)
+                        late = add_saturating(late, own->dropped[i].count);
+        fleet_sum_compare(&s->sum, &s->row, own->matched > late ? own->matched - late : 0);
+}
+
 static void on_end(void *userdata, const perfd_end *end) {
         FleetStream *s = userdata;
 
@@ -230,6 +240,8 @@ static void on_end(void *userdata, const perfd_end *end) {
         s->row.state = PERFD_FLEET_ENDED;
         s->row.has_matched = end->own != NULL;
         s->row.matched = end->own ? end->own->matched : 0;
+        if (end->own)
+                compare_with_end(s, end->own);
         if (end->own)
                 fleet_sum_close(&s->sum, end->own->dropped, end->own->n_dropped, &s->row, !s->is_partial);
         show(s);
@@ -294,6 +306,9 @@ static void reckon(FleetStream *s, const FleetHead *h) {
                 s->sum.skipped = h->matched > known ? h->matched - known : 0;
                 s->sum.is_skipped_known = true;
         }
+        s->sum.is_wrong = false;
+        if (h->has_matched)
+                fleet_sum_compare(&s->sum, &s->row, h->matched);
         if (s->row.has_matched || s->row.n_lost > 0 || s->sum.n_reasons > 0)
                 show(s);
 }
@@ -398,6 +413,8 @@ bool fleet_stream_reckon(FleetStream *s, const perfd_fleet_reckoning *r) {
                 tell_missing(s, r->sequence);
         if (s->client)
                 s->client->stream->sequence = s->accounted;
+        s->sum.is_rest_unknown = true; /* with what is late, or would have been in gaps */
+        s->sum.is_wrong = false;
         if (r->lost)
                 fleet_sum_close(&s->sum, r->lost, r->n_lost, &s->row, !s->is_partial);
         s->row.has_matched = true;

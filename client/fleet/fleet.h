@@ -92,6 +92,9 @@ typedef struct FleetSum {
         uint64_t damaged, undescribed; /* items, as the headers say */
         uint64_t skipped;     /* items before the first packet */
         bool is_skipped_known;
+        uint64_t rest, holes; /* at the last packet that was compared: what is in no count, and the packets that can have had it */
+        bool is_rest_unknown; /* it is the next packet's that says what has matched */
+        bool is_wrong;        /* the rest has changed, and no packet can have had it */
 } FleetSum;
 
 static inline uint64_t add_saturating(uint64_t a, uint64_t b) {
@@ -101,6 +104,11 @@ static inline uint64_t add_saturating(uint64_t a, uint64_t b) {
 void fleet_sum_add(FleetSum *s, const char *reason, uint64_t items);
 /* By a ledger: what only that says, and what gaps that did not come would have said. */
 void fleet_sum_close(FleetSum *s, const perfd_count *dropped, size_t n_dropped, const perfd_fleet_stream *row, bool is_whole);
+/*
+ * With what has matched up to the packet that was read, without what is late: if nothing is missing since the last one, no more than has
+ * come can have.
+ */
+void fleet_sum_compare(FleetSum *s, const perfd_fleet_stream *row, uint64_t matched);
 /* Items that are accounted for by what has come. */
 uint64_t fleet_sum_known(const FleetSum *s, const perfd_fleet_stream *row);
 /* The rows and the sum of `row`. is_whole: what was before its first packet is missing, too. */

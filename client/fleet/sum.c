@@ -54,6 +54,18 @@ uint64_t fleet_sum_known(const FleetSum *s, const perfd_fleet_stream *row) {
         return sum;
 }
 
+/* Sums that cannot be right are not compared: they are seen without. */
+void fleet_sum_compare(FleetSum *s, const perfd_fleet_stream *row, uint64_t matched) {
+        uint64_t holes = add_saturating(row->missing, add_saturating(row->damaged, row->undescribed)), known = fleet_sum_known(s, row);
+
+        s->is_wrong = !s->is_rest_unknown && holes == s->holes && matched - known != s->rest;
+        if (s->is_wrong || known > matched)
+                return;
+        s->rest = matched - known;
+        s->holes = holes;
+        s->is_rest_unknown = false;
+}
+
 static void show(FleetSum *s, perfd_fleet_stream *row, const char *reason, uint64_t items) {
         if (items > 0)
                 s->rows[row->n_lost++] = (perfd_count){ .reason = reason, .count = items };
@@ -92,5 +104,5 @@ void fleet_sum_show(FleetSum *s, perfd_fleet_stream *row, const char *missing, b
                 undescribed += take_some(&rest, UINT64_MAX);
         show(s, row, "damaged", damaged);
         show(s, row, "undescribed", undescribed);
-        row->balanced = row->balanced && rest == 0;
+        row->balanced = row->balanced && rest == 0 && !s->is_wrong;
 }

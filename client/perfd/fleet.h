@@ -70,6 +70,10 @@ typedef struct perfd_fleet_stream {
         bool has_matched;            /* at the end; before, if its relay says it with each packet, or perfd_fleet_reckon() */
         uint64_t matched;            /* items that matched in perfd, up to the last packet */
         uint64_t skipped;            /* of these, what was before the first message: nobody has asked for it */
+        /*
+         * What is in no count above can have been in packets that are missing, damaged or undescribed, or skipped. False: it cannot, because
+         * there are none, or, with a relay that says what has matched, because all packets have come since it said so before.
+         */
         bool balanced;
 } perfd_fleet_stream;
 

@@ -360,6 +360,44 @@ static void test_from_part(void **state) {
         }
 }
 
+static Played matched_items(uint64_t sequence, size_t n, uint64_t matched) {
+        Played p = played_items("a", 1, sequence, n);
+
+        set_number(&p, "Perfd-Matched", matched);
+        return p;
+}
+
+/* What is in no packet is not called missing if no packet can have had it, though others are missing. */
+static void test_no_hiding_place(void **state) {
+        for (int from_oldest = 0; from_oldest < 2; from_oldest++) {
+                perfd_fleet_options o = PERFD_FLEET_OPTIONS_INIT;
+                const perfd_fleet_stream *s;
+                Rig r;
+
+                o.from_oldest = from_oldest;
+                rig_init_with(&r, o, false);
+                give(&r, matched_items(5, 2, 30));
+                s = only(&r);
+                check_sum(s, 30, 2, from_oldest ? 1 : 0);
+                give(&r, matched_items(6, 3, 33));
+                check_sum(s, 33, 5, from_oldest ? 1 : 0);
+                give(&r, matched_items(7, 3, 38)); /* two more than it has */
+                assert_false(s->balanced);
+                give(&r, matched_items(8, 1, 39));
+                assert_false(s->balanced);
+                give(&r, matched_items(9, 1, 38)); /* so the two were nobody's */
+                check_sum(s, 38, 10, from_oldest ? 1 : 0);
+                give(&r, matched_items(11, 1, 45));
+                check_sum(s, 45, 11, 1);
+                give(&r, played_items("a", 1, 12, 1)); /* which does not say it */
+                give(&r, matched_items(13, 1, 46)); /* one less than have come */
+                assert_false(s->balanced);
+                give(&r, played_end("a", 1, 14, 47 + (uint64_t)from_oldest, 0, 9));
+                assert_int_equal(s->balanced, !from_oldest);
+                perfd_fleet_free(r.fleet);
+        }
+}
+
 /* A relay that says with each packet what has matched: the sum is closed all the time. */
 static void test_matched(void **state) {
         for (int from_oldest = 0; from_oldest < 2; from_oldest++) {
@@ -407,6 +445,7 @@ int main(void) {
                 cmocka_unit_test(test_reckon_older),
                 cmocka_unit_test(test_from_part),
                 cmocka_unit_test(test_matched),
+                cmocka_unit_test(test_no_hiding_place),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
