@@ -49,7 +49,7 @@ static int finish(DroppedPackets *d) {
 
         if (d->last == 0)
                 return 0;
-        gap.reason = (char *)"spool";
+        gap.reason = (char *)(d->reason ? d->reason : "spool");
         gap.first_sequence = d->first;
         gap.last_sequence = d->last;
         gap.items = d->n_items;

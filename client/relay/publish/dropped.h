@@ -1,6 +1,6 @@
 /*
- * Packets of a stream that nothing has room for any more, because the relay ends while its spool is full: they become gaps of the packet
- * with the end of the stream, so that its closing ledger is published, and its sums close. One owner.
+ * Packets of a stream that are not published: nothing has room for them any more, because the relay ends while its spool is full, or they
+ * are longer than the server takes (refused.h). They become gaps of a later packet, so that sums close. One owner.
  */
 #pragma once
 
@@ -8,6 +8,7 @@
 
 typedef struct DroppedPackets {
         uint64_t first, last, n_items, from, to; /* of those since the last gap of perfd; last 0: there are none */
+        const char *reason; /* of their gaps; NULL: "spool" */
         uint8_t *gaps; /* fields of a Packet */
         size_t n_gaps;
         bool is_broken; /* there are more gaps than fit: the stream will have no end */

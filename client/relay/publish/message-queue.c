@@ -72,6 +72,12 @@ bool message_queue_store(MessageQueue *q, uint64_t number) {
         return true;
 }
 
+void message_queue_refuse(MessageQueue *q) {
+        assert(q->unsent);
+        q->unsent->is_refused = true;
+        (void)message_queue_store(q, q->unsent->number);
+}
+
 Message *message_queue_take_stored(MessageQueue *q) {
         Message *stored = q->stored;
 

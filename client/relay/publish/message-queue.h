@@ -26,5 +26,7 @@ void message_queue_rewind(MessageQueue *q);
 const Message *message_queue_send(MessageQueue *q);
 /* False: no message has this number, or it is stored already. */
 bool message_queue_store(MessageQueue *q, uint64_t number);
-/* All that are stored, in a list, which is the caller's. */
+/* The next one (`unsent`) goes back as it is, with is_refused. */
+void message_queue_refuse(MessageQueue *q);
+/* All that are stored or refused, in a list, which is the caller's. */
 Message *message_queue_take_stored(MessageQueue *q);

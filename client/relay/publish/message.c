@@ -18,6 +18,8 @@ Message *message_new(const uint8_t *bytes, size_t length) {
 }
 
 void message_free(Message *m) {
+        if (m)
+                free(m->prefix);
         free(m);
 }
 

@@ -16,6 +16,9 @@ typedef struct Message {
         struct Message *next;
         uint64_t number;   /* the publisher's */
         bool is_status;    /* what the relay says of itself: no part of a route */
+        bool is_refused;   /* it comes back without being stored: it is longer than the server takes */
+        uint8_t *prefix;   /* n_all bytes that can be sent before its own, the publisher's: refused.h. The first n_gaps are gaps */
+        size_t n_all, n_gaps, n_prefix; /* n_prefix: of these, what is sent */
         uint64_t spooled;  /* its number in the spool; 0: it is only in memory */
         struct Message *older, *newer; /* of those in the spool that the publisher has */
         char subject[192], id[256]; /* id: under which it is stored once */

@@ -28,8 +28,10 @@ static bool fail(natsStatus s, jsErrCode code, const char *name, char text[stati
 }
 
 /* One that is there is left as it is: its limits are then another one's. */
-static bool look_at(const jsStreamConfig *c, bool *ret_discards_new, char text[static NATS_TEXT_SIZE]) {
-        *ret_discards_new = *ret_discards_new || c->Discard == js_DiscardNew;
+static bool look_at(const jsStreamConfig *c, NatsLimits *l, int64_t *limit, char text[static NATS_TEXT_SIZE]) {
+        l->discards_new = l->discards_new || c->Discard == js_DiscardNew;
+        if (c->MaxMsgSize > 0 && c->MaxMsgSize < *limit)
+                *limit = c->MaxMsgSize;
         if (!c->NoAck && !c->Sealed)
                 return true;
         (void)snprintf(text, NATS_TEXT_SIZE, "stream %s %s: change that, or name another one in publish.stream", QUOTE(c->Name),
@@ -37,7 +39,7 @@ static bool look_at(const jsStreamConfig *c, bool *ret_discards_new, char text[s
         return false;
 }
 
-static bool make_stream(jsCtx *js, jsStreamConfig *config, bool *ret_discards_new, char text[static NATS_TEXT_SIZE]) {
+static bool make_stream(jsCtx *js, jsStreamConfig *config, NatsLimits *l, int64_t *limit, char text[static NATS_TEXT_SIZE]) {
         jsStreamInfo *info = NULL;
         jsErrCode code = 0;
         natsStatus s = js_GetStreamInfo(&info, js, config->Name, NULL, &code);
@@ -47,12 +49,12 @@ static bool make_stream(jsCtx *js, jsStreamConfig *config, bool *ret_discards_ne
                 code = 0;
                 s = js_AddStream(&info, js, config, NULL, &code);
         }
-        is_fine = s == NATS_OK ? look_at(info->Config, ret_discards_new, text) : fail(s, code, config->Name, text);
+        is_fine = s == NATS_OK ? look_at(info->Config, l, limit, text) : fail(s, code, config->Name, text);
         jsStreamInfo_Destroy(info);
         return is_fine;
 }
 
-static bool make_messages(jsCtx *js, const PublishConfig *p, bool *ret_discards_new, char text[static NATS_TEXT_SIZE]) {
+static bool make_messages(jsCtx *js, const PublishConfig *p, NatsLimits *l, char text[static NATS_TEXT_SIZE]) {
         jsStreamConfig config;
 
         (void)jsStreamConfig_Init(&config); /* fails only for NULL */
@@ -62,10 +64,10 @@ static bool make_messages(jsCtx *js, const PublishConfig *p, bool *ret_discards_
         config.MaxBytes = (int64_t)p->max_bytes;
         config.MaxAge = (int64_t)p->max_age;
         config.Duplicates = (int64_t)(p->max_age < DUPLICATES_WINDOW ? p->max_age : DUPLICATES_WINDOW);
-        return make_stream(js, &config, ret_discards_new, text);
+        return make_stream(js, &config, l, &l->messages, text);
 }
 
-static bool make_descriptors(jsCtx *js, const PublishConfig *p, bool *ret_discards_new, char text[static NATS_TEXT_SIZE]) {
+static bool make_descriptors(jsCtx *js, const PublishConfig *p, NatsLimits *l, char text[static NATS_TEXT_SIZE]) {
         jsStreamConfig config;
         char name[96];
 
@@ -76,11 +78,11 @@ static bool make_descriptors(jsCtx *js, const PublishConfig *p, bool *ret_discar
         config.SubjectsLen = 1;
         config.MaxMsgsPerSubject = 1;
         config.MaxBytes = DESCRIPTORS_BYTES;
-        return make_stream(js, &config, ret_discards_new, text);
+        return make_stream(js, &config, l, &l->descriptors, text);
 }
 
 /* One of its own: the limit for each subject would drop samples in theirs. */
-static bool make_status(jsCtx *js, const PublishConfig *p, bool *ret_discards_new, char text[static NATS_TEXT_SIZE]) {
+static bool make_status(jsCtx *js, const PublishConfig *p, NatsLimits *l, char text[static NATS_TEXT_SIZE]) {
         jsStreamConfig config;
         char name[96];
 
@@ -92,21 +94,21 @@ static bool make_status(jsCtx *js, const PublishConfig *p, bool *ret_discards_ne
         config.MaxMsgsPerSubject = STATUS_MESSAGES;
         config.MaxBytes = STATUS_BYTES;
         config.MaxAge = (int64_t)p->max_age;
-        return make_stream(js, &config, ret_discards_new, text);
+        return make_stream(js, &config, l, &l->statuses, text);
 }
 
-bool nats_streams_prepare(natsConnection *connection, const PublishConfig *p, bool *ret_discards_new, char text[static NATS_TEXT_SIZE]) {
+bool nats_streams_prepare(natsConnection *connection, const PublishConfig *p, NatsLimits *l, char text[static NATS_TEXT_SIZE]) {
+        int64_t most = natsConnection_GetMaxPayload(connection); /* of the server */
         jsOptions options;
         jsCtx *js = NULL;
         natsStatus s;
         bool is_fine;
 
-        *ret_discards_new = false;
+        *l = (NatsLimits){ .messages = most, .descriptors = most, .statuses = most };
         (void)jsOptions_Init(&options);
         options.Wait = ANSWER_WITHIN_MSEC;
         s = natsConnection_JetStream(&js, connection, &options);
-        is_fine = s == NATS_OK ? make_messages(js, p, ret_discards_new, text) && make_descriptors(js, p, ret_discards_new, text) &&
-                                         make_status(js, p, ret_discards_new, text)
+        is_fine = s == NATS_OK ? make_messages(js, p, l, text) && make_descriptors(js, p, l, text) && make_status(js, p, l, text)
                                : fail(s, 0, p->stream, text);
         jsCtx_Destroy(js);
         return is_fine;

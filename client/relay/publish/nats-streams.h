@@ -6,8 +6,12 @@
 #include "client/relay/publish/nats-answer.h"
 #include "client/relay/publish/publish-config.h"
 
-/*
- * *ret_discards_new: one of them refuses what comes when it is full, perhaps a long message and not the short one behind it. False:
- * `text` says why not, and what to do.
- */
-bool nats_streams_prepare(natsConnection *connection, const PublishConfig *p, bool *ret_discards_new, char text[static NATS_TEXT_SIZE]);
+/* What the streams that are there take. */
+typedef struct NatsLimits {
+        bool discards_new;                       /* one of them refuses what comes when it is full, perhaps a long message and not the short
+                                                  * one behind it */
+        int64_t messages, descriptors, statuses; /* bytes of a message with its headers, at most */
+} NatsLimits;
+
+/* False: `text` says why not, and what to do. */
+bool nats_streams_prepare(natsConnection *connection, const PublishConfig *p, NatsLimits *ret, char text[static NATS_TEXT_SIZE]);

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "client/relay/publish/nats-connect.h"
-#include "client/relay/publish/nats-streams.h"
 #include "client/relay/publish/nats.h"
+#include "daemon/base/cleanup.h"
 
 #define WINDOW_BYTES ((size_t)1 << 20) /* that are not acknowledged; less than sockets hold, as a rule */
 #define ACKNOWLEDGED_WITHIN (10 * NSEC_PER_SEC)
@@ -53,6 +53,7 @@ static void begin_anew(Nats *n, natsConnection *connection) {
 static void take_stored(Nats *n, uint64_t number) {
         if (!message_queue_store(&n->queue, number)) /* 0: of no message */
                 return;
+        refused_forget(&n->refused, number);
         n->progress = clock_now(CLOCK_MONOTONIC);
         if (n->is_doubtful && !n->is_lost)
                 say_connected(n);
@@ -145,12 +146,12 @@ static void set_busy(Nats *n, unsigned port) {
 }
 
 static bool prepare(Nats *n, natsConnection *connection, char text[static NATS_TEXT_SIZE]) {
-        bool discards_new = false, is_fine = nats_streams_prepare(connection, n->config, &discards_new, text);
+        bool is_fine = nats_streams_prepare(connection, n->config, &n->limits, text);
         natsStatus s = is_fine ? subscribe(n, connection) : NATS_OK;
 
         if (s != NATS_OK)
                 nats_explain(s, "acknowledgements", text);
-        n->window = discards_new ? 1 : WINDOW_MESSAGES; /* what is refused must not be overtaken */
+        n->window = n->limits.discards_new ? 1 : WINDOW_MESSAGES; /* what is refused must not be overtaken */
         return is_fine && s == NATS_OK;
 }
 
@@ -237,10 +238,16 @@ static void wait_for(Nats *n, nsec_t most) {
 /* A copy, because the message can be another's as soon as the lock is open. */
 static natsStatus copy(const Nats *n, const Message *m, natsMsg **ret) {
         char reply[sizeof(n->inbox) + 24];
+        _cleanup_free_ char *bytes = malloc(m->n_prefix + m->length + 1);
         natsStatus s;
 
         (void)snprintf(reply, sizeof(reply), "%s.%llu", n->inbox, (unsigned long long)m->number);
-        s = natsMsg_Create(ret, m->subject, reply, (const char *)m->bytes, (int)m->length);
+        if (!bytes)
+                return NATS_NO_MEMORY;
+        if (m->n_prefix > 0)
+                memcpy(bytes, m->prefix, m->n_prefix);
+        memcpy(bytes + m->n_prefix, m->bytes, m->length);
+        s = natsMsg_Create(ret, m->subject, reply, bytes, (int)(m->n_prefix + m->length));
         if (s == NATS_OK)
                 s = natsMsgHeader_Set(*ret, "Nats-Msg-Id", m->id);
         for (unsigned i = 0; i < m->n_headers && s == NATS_OK; i++)
@@ -248,12 +255,55 @@ static natsStatus copy(const Nats *n, const Message *m, natsMsg **ret) {
         return s;
 }
 
+static size_t header_size(const char *name, const char *value) {
+        return strlen(name) + strlen(": ") + strlen(value) + strlen("\r\n");
+}
+
+/* As the limits count it: with its headers. */
+static size_t sent_size(const Message *m) {
+        size_t size = strlen("NATS/1.0\r\n") + header_size("Nats-Msg-Id", m->id) + strlen("\r\n") + m->n_prefix + m->length;
+
+        for (unsigned i = 0; i < m->n_headers; i++)
+                size += header_size(m->headers[i].name, m->headers[i].value);
+        return size;
+}
+
+static bool is_too_long(const Nats *n, const Message *m) {
+        const NatsLimits *l = &n->limits;
+        int64_t limit = m->is_status ? l->statuses : strncmp(m->subject, "perfd.", strlen("perfd.")) == 0 ? l->messages : l->descriptors;
+
+        return limit > 0 && sent_size(m) > (uint64_t)limit;
+}
+
+/* With the lock. Known before it is sent, so that nothing overtakes its gap. False: it is refused. */
+static bool is_sendable(Nats *n, Message *m) {
+        m->n_prefix = 0; /* the server may be another one now */
+        if (!is_too_long(n, m) && !refused_is_rest(&n->refused, m)) {
+                if (!m->prefix)
+                        (void)refused_attach(&n->refused, m); /* no memory: the next one takes it */
+                m->n_prefix = m->n_all;
+                if (is_too_long(n, m))
+                        m->n_prefix = m->n_gaps;
+                if (is_too_long(n, m)) /* Perfd-Matched alone tells of what is missing */
+                        m->n_prefix = 0;
+                return true;
+        }
+        (void)refused_add(&n->refused, m); /* no memory: the same */
+        message_queue_refuse(&n->queue);
+        n->progress = clock_now(CLOCK_MONOTONIC);
+        ring(n);
+        return false;
+}
+
 /* With the lock, which is open meanwhile. */
 static void send_next(Nats *n) {
         natsMsg *sent = NULL;
-        natsStatus s = copy(n, message_queue_send(&n->queue), &sent);
         char text[NATS_TEXT_SIZE];
+        natsStatus s;
 
+        if (!is_sendable(n, n->queue.unsent))
+                return;
+        s = copy(n, message_queue_send(&n->queue), &sent);
         set_busy(n, n->port);
         pthread_mutex_unlock(&n->lock);
         if (s == NATS_OK)

@@ -96,6 +96,7 @@ static int nats_reload(Publisher *p, const PublishAccess *access) {
 
 static void nats_free(Nats *n) {
         message_queue_deinit(&n->queue);
+        refused_deinit(&n->refused);
         publish_access_deinit(&n->access);
         pthread_mutex_destroy(&n->lock);
         pthread_cond_destroy(&n->changed);

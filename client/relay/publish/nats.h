@@ -9,7 +9,9 @@
 
 #include "client/relay/publish/message-queue.h"
 #include "client/relay/publish/nats-answer.h"
+#include "client/relay/publish/nats-streams.h"
 #include "client/relay/publish/publisher.h"
+#include "client/relay/publish/refused.h"
 #include "client/relay/publish/server-url.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/thread.h"
@@ -29,6 +31,8 @@ typedef struct Nats {
         PublishAccess access;
         bool is_other;            /* `access`, since the thread has connected */
         MessageQueue queue;
+        NatsLimits limits;        /* of the server that the thread is connected to */
+        RefusedPackets refused;
         nsec_t progress;          /* when something was acknowledged last, or the window was empty */
         size_t window;            /* messages */
         natsConnection *connection; /* the one that is used; of others nothing is heard any more */

@@ -14,7 +14,7 @@ typedef struct Publisher Publisher;
 
 /* Called by publisher->dispatch(). */
 typedef struct PublisherCallbacks {
-        void (*stored)(void *userdata, Message *m);                          /* owns it again */
+        void (*stored)(void *userdata, Message *m);                          /* or refused, see is_refused; owns it again */
         void (*changed)(void *userdata, bool is_connected, const char *text); /* to which server; or why not */
         void *userdata;
 } PublisherCallbacks;

@@ -45,14 +45,30 @@ static void count_stored(Publishing *p, const Message *m) {
         p->published += route_counts_store(&route_state(route)->counts, m);
 }
 
+/* Once for each connection: others may follow. */
+static void take_refused(Publishing *p, const Message *m) {
+        Route *route = route_of(p, m);
+
+        if (route)
+                route_counts_refuse(&route_state(route)->counts, m, &p->lost);
+        if (!p->has_said_refused)
+                log_print_with(LOG_WARNING, MESSAGE_NOT_PUBLISHING, LOG_FIELDS({ "REASON", "too-long" }, { "ROUTE", route ? route_state(route)->config->name : "" }),
+                               "a message on %s, of %zu bytes and its headers, is longer than the server takes, and is lost, like each that is: "
+                               "raise max_payload of the server to 1MB, and max_msg_size of the stream to at least 600KB", m->subject, m->length);
+        p->has_said_refused = true;
+}
+
 static void on_stored(void *userdata, Message *m) {
         Publishing *p = userdata;
 
+        if (m->is_refused)
+                take_refused(p, m);
         if (m->is_status) {
                 status_take_stored(p->status, m);
                 return;
         }
-        count_stored(p, m);
+        if (!m->is_refused)
+                count_stored(p, m);
         p->held -= message_size(m);
         p->n_held--;
         spooling_forget(p, m);
@@ -80,6 +96,7 @@ static void on_changed(void *userdata, bool is_connected, const char *text) {
                 log_print_with(LOG_WARNING, MESSAGE_NOT_PUBLISHING, LOG_FIELDS({ "REASON", "no-server" }),
                                "nothing is published now, and what comes is kept until there is a server: %s", text);
         p->is_connected = is_connected;
+        p->has_said_refused = p->has_said_refused && !is_connected;
         (void)snprintf(p->notice, sizeof(p->notice), "%s", text);
 }
 

@@ -49,7 +49,7 @@ struct Publishing {
         Status *status;
         Perfd__V1__WallReading reading; /* the newest one of all routes; `time` 0: none */
         Spooling spooling;
-        bool is_stopping, is_connected;
+        bool is_stopping, is_connected, has_said_refused;
         char machine[33], boot[33], perfd_version[48], notice[320];
 };
 

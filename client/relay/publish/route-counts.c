@@ -79,11 +79,17 @@ static uint64_t number_of(const Message *m, const char *header) {
         return value ? strtoull(value, NULL, 10) : 0;
 }
 
-uint64_t route_counts_store(RouteCounts *c, const Message *m) {
+/* Others of its packet have to follow. */
+static bool has_rest(const Message *m) {
         const char *part = message_header(m, "Perfd-Part"), *slash = part ? strchr(part, '/') : NULL;
+
+        return !slash || strtoull(part, NULL, 10) != strtoull(slash + 1, NULL, 10);
+}
+
+uint64_t route_counts_store(RouteCounts *c, const Message *m) {
         uint64_t items = number_of(m, "Perfd-Items"), sequence = number_of(m, "Perfd-Sequence");
 
-        if (!slash || strtoull(part, NULL, 10) != strtoull(slash + 1, NULL, 10))
+        if (has_rest(m))
                 return 0;
         if (number_of(m, "Perfd-Epoch") != c->epoch)
                 return items;
@@ -93,6 +99,16 @@ uint64_t route_counts_store(RouteCounts *c, const Message *m) {
                 c->stored_matched = number_of(m, "Perfd-Matched");
         }
         return items;
+}
+
+void route_counts_refuse(RouteCounts *c, const Message *m, LossCounts *total) {
+        uint64_t items = number_of(m, "Perfd-Items");
+
+        if (has_rest(m))
+                return;
+        loss_counts_add(total, "too-long", strlen("too-long"), items);
+        if (number_of(m, "Perfd-Epoch") == c->epoch)
+                loss_counts_add(&c->lost, "too-long", strlen("too-long"), items);
 }
 
 uint64_t route_counts_held(const RouteCounts *c) {

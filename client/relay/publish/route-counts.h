@@ -38,5 +38,7 @@ void route_counts_begin(RouteCounts *c, uint64_t epoch);
 int route_counts_take(RouteCounts *c, const uint8_t *packet, size_t length, const PacketView *v, LossCounts *total);
 /* A message of the route is stored: how many items that are, 0 if others of its packet have to follow. */
 uint64_t route_counts_store(RouteCounts *c, const Message *m);
+/* The server refuses a message of the route: its items are lost. `total` is added to as well. */
+void route_counts_refuse(RouteCounts *c, const Message *m, LossCounts *total);
 /* Those that have come and are not stored. */
 uint64_t route_counts_held(const RouteCounts *c);
