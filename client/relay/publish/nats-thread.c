@@ -69,7 +69,7 @@ static void on_acknowledgement(natsConnection *connection, natsSubscription *sub
         char text[NATS_TEXT_SIZE];
         Nats *n = userdata;
 
-        is_stored = !is_unheard && nats_answer_read(natsMsg_GetData(m), (size_t)natsMsg_GetDataLength(m), n->config->stream, text);
+        is_stored = !is_unheard && nats_answer_read(natsMsg_GetData(m), (size_t)natsMsg_GetDataLength(m), n->config.stream, text);
         natsMsg_Destroy(m);
         pthread_mutex_lock(&n->lock);
         if (is_stored)
@@ -146,13 +146,22 @@ static void set_busy(Nats *n, unsigned port) {
 }
 
 static bool prepare(Nats *n, natsConnection *connection, char text[static NATS_TEXT_SIZE]) {
-        bool is_fine = nats_streams_prepare(connection, n->config, &n->limits, text);
+        bool is_fine = nats_streams_prepare(connection, &n->config, &n->limits, text);
         natsStatus s = is_fine ? subscribe(n, connection) : NATS_OK;
 
         if (s != NATS_OK)
                 nats_explain(s, "acknowledgements", text);
         n->window = n->limits.discards_new ? 1 : WINDOW_MESSAGES; /* what is refused must not be overtaken */
         return is_fine && s == NATS_OK;
+}
+
+static bool is_stopping(Nats *n) {
+        bool is;
+
+        pthread_mutex_lock(&n->lock);
+        is = n->is_stopping;
+        pthread_mutex_unlock(&n->lock);
+        return is;
 }
 
 static bool connect_to(Nats *n, const PublishAccess *access, const ServerUrl *url, char text[static NATS_TEXT_SIZE]) {
@@ -172,19 +181,11 @@ static bool connect_to(Nats *n, const PublishAccess *access, const ServerUrl *ur
         pthread_mutex_unlock(&n->lock);
         if (!is_connected)
                 return false;
-        if (prepare(n, connection, text))
+        (void)snprintf(text, NATS_TEXT_SIZE, "the relay stops");
+        if (!is_stopping(n) && prepare(n, connection, text))
                 return true;
         disconnect(n);
         return false;
-}
-
-static bool is_stopping(Nats *n) {
-        bool is;
-
-        pthread_mutex_lock(&n->lock);
-        is = n->is_stopping;
-        pthread_mutex_unlock(&n->lock);
-        return is;
 }
 
 /* The first one that answers. `text`: why none did. */

@@ -24,7 +24,7 @@
 
 #define BUSY_AT_MOST (5 * NSEC_PER_SEC) /* longer than libnats waits where it has a limit */
 #define LOOK_EACH_SEC 2                 /* whether the thread is busy for too long */
-#define ENDS_WITHIN NSEC_PER_SEC
+#define ENDS_WITHIN (150 * NSEC_PER_MSEC) /* of each of three waits: with those of relay.c less than two seconds */
 
 bool nats_is_built(void) {
         return true;
@@ -98,6 +98,7 @@ static void nats_free(Nats *n) {
         message_queue_deinit(&n->queue);
         refused_deinit(&n->refused);
         publish_access_deinit(&n->access);
+        free(n->config.stream);
         pthread_mutex_destroy(&n->lock);
         pthread_cond_destroy(&n->changed);
         close_fd(n->watch);
@@ -113,8 +114,8 @@ static void keep_compression_methods(void) {
 }
 
 /*
- * A thread that waits for a server longer than a moment is told by its socket not to. If even that does not help, all is left as it is:
- * the process is about to end.
+ * A thread that waits for a server longer than a moment is told by its socket not to. If even that does not help, as with a resolver that
+ * does not answer, all that it uses is left as it is: the process is about to end.
  */
 static void nats_close(Publisher *p) {
         Nats *n = (Nats *)p;
@@ -159,7 +160,7 @@ int nats_open(const PublishConfig *config, const PublisherCallbacks *callbacks, 
                 return error_origin(-ENOMEM);
         n->publisher = (Publisher){ .fd = -1, .publish = nats_publish, .dispatch = nats_dispatch, .reload = nats_reload, .close = nats_close };
         n->bell = n->watch = -1;
-        n->config = config;
+        n->config = (PublishConfig){ .stream = strdup(config->stream), .max_bytes = config->max_bytes, .max_age = config->max_age };
         n->callbacks = *callbacks;
         n->window = WINDOW_MESSAGES;
         message_queue_init(&n->queue);
@@ -168,7 +169,7 @@ int nats_open(const PublishConfig *config, const PublisherCallbacks *callbacks, 
         pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
         pthread_cond_init(&n->changed, &monotonic);
         pthread_condattr_destroy(&monotonic);
-        r = open_fds(n);
+        r = n->config.stream ? open_fds(n) : error_origin(-ENOMEM);
         if (r == 0)
                 r = publish_access_copy(&config->access, &n->access);
         if (r == 0)

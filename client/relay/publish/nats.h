@@ -21,7 +21,7 @@
 typedef struct Nats {
         Publisher publisher; /* fd: of epoll(7), for both below */
         int bell, watch;     /* eventfd(2); timerfd_create(2), for servers that stand still where libnats has no limit */
-        const PublishConfig *config; /* but for `access` */
+        PublishConfig config; /* its own stream and its limits, and nothing else: the thread may outlive the relay's configuration */
         PublisherCallbacks callbacks;
         Thread thread;
 

@@ -30,7 +30,7 @@ struct Publisher {
         void (*close)(Publisher *p);
 };
 
-/* Settings but for `access`, and callbacks, must stay. -errno. Connecting goes on behind it, for as long as there is no server. */
+/* It keeps copies of the settings. -errno. Connecting goes on behind it, for as long as there is no server. */
 int nats_open(const PublishConfig *config, const PublisherCallbacks *callbacks, Publisher **ret);
 /* False: this program has no NATS in it, and nats_open() fails. */
 bool nats_is_built(void);
