@@ -55,6 +55,25 @@ def test_every_call():
         equal(server.descriptors(middle.headers["Perfd-Descriptors"])[event.id].name, "calls", "what a reader from the middle on finds")
 
 
+def test_lost_descriptors():
+    """A server that has lost descriptors has them again with the next connection, under the same digest."""
+    need_server()
+    with Daemon() as daemon, daemon.client() as control, Workload("spin", CALLS, RATE, cpus=CPUS) as load, Server() as server:
+        event, = add(control, {"event": GETPPID, "name": "calls", "target": pb.Target(pids=load.pids)})
+        with Publisher(daemon, server, ROUTES) as relay:
+            relay.wait_for(r"route calls has begun")
+            wait_until(lambda: server.messages(), "the first message to be stored")
+            server.request("$JS.API.STREAM.DELETE.perfd-descriptors")
+            before = relay.said().count("publishing to nats://")
+            server.kill()
+            server.start()
+            wait_until(lambda: relay.said().count("publishing to nats://") > before, "the relay to publish again")
+            load.go()
+            load.done()
+        digest = server.messages()[-1].headers["Perfd-Descriptors"]
+        equal(server.descriptors(digest)[event.id].name, "calls", "what a reader from the middle on finds")
+
+
 def disturb(disturbance, keys=""):
     """A flood while something happens to the server: the epoch, what occurred, and the relay's log."""
     need_server()

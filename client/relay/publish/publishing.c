@@ -97,6 +97,8 @@ static void on_changed(void *userdata, bool is_connected, const char *text) {
                                "nothing is published now, and what comes is kept until there is a server: %s", text);
         p->is_connected = is_connected;
         p->has_said_refused = p->has_said_refused && !is_connected;
+        for (size_t i = 0; is_connected && !p->is_stopping && i < p->n_routes; i++)
+                route_describe(p->routes[i]);
         (void)snprintf(p->notice, sizeof(p->notice), "%s", text);
 }
 

@@ -75,6 +75,8 @@ Route *route_new(Publishing *p, const PublishRoute *config);
 void route_free(Route *r);
 /* There may be room again. */
 void route_resume(Route *r);
+/* Publishes its descriptors again: the server may have lost them. */
+void route_describe(Route *r);
 void route_stop(Route *r);
 bool route_is_done(const Route *r);
 RouteState *route_state(Route *r);

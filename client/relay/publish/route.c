@@ -342,6 +342,11 @@ void route_resume(Route *r) {
                 go_on(r); /* what lies in `in` already, the socket does not tell of */
 }
 
+void route_describe(Route *r) {
+        if (r->digest[0] != '\0')
+                (void)publish_descriptors(r); /* no memory: those that the server has are as good */
+}
+
 void route_stop(Route *r) {
         (void)sd_event_source_set_enabled(r->timer, SD_EVENT_OFF);
         if (r->is_streaming && !r->has_end && stop_send(r->fd) == 0)
