@@ -33,6 +33,15 @@ static int apply_run(Perfctl *p) {
         return r;
 }
 
+/* A plan is for whoever may ask for the status; of several hosts nothing may be found out only when others are changed. */
+static int try_run(Perfctl *p) {
+        int r = plan_run(p);
+
+        if (r == PERFCTL_OK && !perfd_client_may_change(p->client))
+                return perfctl_fail(p, PERFCTL_FAILED, "apply is not granted on this connection, which may read only");
+        return r;
+}
+
 const Verb verb_apply = {
         .name = "apply",
         .arguments = "FILE",
@@ -45,6 +54,6 @@ const Verb verb_apply = {
         .max_arguments = 1,
         .words = WORDS_FILES,
         .hosts = HOSTS_EACH,
-        .tries_first = plan_run,
+        .tries_first = try_run,
         .run = apply_run,
 };

@@ -99,6 +99,20 @@ def test_apply_where_one_refuses():
             equal(run(daemons, "list")[0], before, "what runs")
 
 
+def test_apply_where_one_only_reads():
+    """By the socket for streams a file can be planned, and not be applied: nothing is changed on the other, whose turn is before."""
+    with two() as daemons, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        file = os.path.join(folder, "new.yaml")
+        with open(file, "w", encoding="ascii") as f:
+            f.write("version: 1\ngroups: {new: {events: [{event: cpu-clock, name: clock}]}}\n")
+        words = [PERFCTL, "--host", url(daemons[0]), "--host", f"unix:{daemons[1].stream}", "apply", file]
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=perfd.PATIENCE, check=False)
+        equal((done.returncode, done.stdout), (1, ""), done.stderr)
+        check(f"unix:{daemons[1].stream}: perfctl: apply: apply is not granted" in done.stderr and "nothing is changed on any host" in done.stderr,
+              done.stderr)
+        equal(run(daemons, "list")[0], "", "what runs")
+
+
 def test_streams():
     """watch, count and stat."""
     with two() as daemons:
