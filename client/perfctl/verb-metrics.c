@@ -33,7 +33,9 @@ static int metrics_run(Perfctl *p) {
         if (perfd_status(p->client, &status) != 0)
                 return perfctl_fail_client(p, NULL);
         if (perfd_result_status(status)->access && !perfd_result_status(status)->access->status)
-                return perfctl_fail(p, PERFCTL_FAILED, "access.rules do not grant `status` to you, which these numbers are: perfd.yaml(5)");
+                return perfctl_fail(p, PERFCTL_FAILED, "`status`, which these numbers are, is not granted to you by %s",
+                                    perfd_result_status(status)->access->limit ? "the relay's clients: relay.yaml(5)" :
+                                                                                 "access.rules: perfd.yaml(5)");
         if (perfd_list(p->client, NULL, &list) != 0 || perfd_ledger(p->client, &ledger) != 0)
                 return perfctl_fail_client(p, NULL);
         return print(p, &(MetricsSource){ .status = status, .list = list, .ledger = ledger },

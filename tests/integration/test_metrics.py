@@ -114,7 +114,7 @@ def test_not_granted():
         done = subprocess.run(["setpriv", "--reuid", "65534", "--clear-groups", PERFCTL, "--socket", daemon.stream, "metrics"],
                               capture_output=True, text=True, check=False, timeout=perfd.PATIENCE)
         equal((done.returncode, done.stdout), (1, ""), done.stderr)
-        check("access.rules do not grant `status` to you" in done.stderr, done.stderr)
+        check("is not granted to you by access.rules: perfd.yaml(5)" in done.stderr, done.stderr)
 
 
 if __name__ == "__main__":
