@@ -81,7 +81,7 @@ HostEntry *host_merge_next(HostQueue *queues, size_t n, uint64_t hold, uint64_t 
         if (best == n)
                 return NULL;
         e = queues[best].first;
-        if (e->wall > 0 && now - e->came < hold && queues[best].bytes < HOST_QUEUE_MAX && !has_all(queues, n)) {
+        if (e->wall > 0 && now - e->came < hold && !has_all(queues, n)) {
                 *ret_wait = hold - (now - e->came);
                 return NULL;
         }
@@ -92,4 +92,10 @@ HostEntry *host_merge_next(HostQueue *queues, size_t n, uint64_t hold, uint64_t 
                 queues[best].has_given = true;
         }
         return host_queue_take(&queues[best]);
+}
+
+bool host_queue_is_full(const HostQueue *queues, size_t n, size_t index) {
+        const size_t share = HOST_QUEUES_MAX / n;
+
+        return queues[index].bytes >= (share > HOST_QUEUE_LEAST ? share : HOST_QUEUE_LEAST);
 }

@@ -10,7 +10,8 @@
 #include <stdint.h>
 
 #define HOST_HOLD ((uint64_t)500000000) /* ns: by default */
-#define HOST_QUEUE_MAX ((size_t)8 << 20) /* bytes that wait of one host: then it waits, and loses in its own queue there */
+#define HOST_QUEUES_MAX ((size_t)256 << 20) /* bytes that wait, of all hosts together */
+#define HOST_QUEUE_LEAST ((size_t)8 << 20)  /* and of one of them, however many there are */
 
 /* Lines that belong together. */
 typedef struct HostEntry {
@@ -43,3 +44,8 @@ HostEntry *host_queue_take(HostQueue *q);
  */
 HostEntry *host_merge_next(HostQueue *queues, size_t n, uint64_t hold, uint64_t now, size_t *ret_queue, bool *ret_certain,
                            uint64_t *ret_wait);
+/*
+ * Nothing more is to be read of that host until something of it was given: it loses in its own queue there, with a number, rather than
+ * here the order. It does not wait for ever, because of what waits the first item is given when `hold` is over.
+ */
+bool host_queue_is_full(const HostQueue *queues, size_t n, size_t index);

@@ -55,7 +55,7 @@ static int wait_for(const Hosts *s, struct pollfd *fds, uint64_t wait) {
         fds[n++] = (struct pollfd){ .fd = signals_fd(), .events = POLLIN };
         for (size_t i = 0; i < s->n; i++)
                 for (int which = 0; which < PIPES; which++) {
-                        bool is_full = which == PIPE_OUT && s->queues[i].bytes >= HOST_QUEUE_MAX;
+                        bool is_full = which == PIPE_OUT && host_queue_is_full(s->queues, s->n, i);
 
                         fds[n++] = (struct pollfd){ .fd = is_full ? -1 : s->list[i].fds[which], .events = POLLIN };
                 }

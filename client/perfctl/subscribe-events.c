@@ -51,7 +51,7 @@ static uint64_t choose_latency(const Perfctl *p, const EventSubscription *s) {
                 return s->subscription->latency;
         if (s->interval > 0)
                 return part < most ? part : most;
-        return s->is_watched ? TERMINAL_LATENCY : 0;
+        return s->is_watched && (p->human || p->is_of_several) ? TERMINAL_LATENCY : 0;
 }
 
 /* What the daemon does not allow is asked for again as it may be: by its default, or by all that the interval allows. */

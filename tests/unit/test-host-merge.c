@@ -126,16 +126,27 @@ static void test_certain(void **state) {
         expect(0, 4000, false); /* the one before may have been at any time */
 }
 
-/* A host that is far ahead does not fill the memory. */
+/* A host that is far ahead does not fill the memory, and is not given before its time: nothing more is read of it. */
 static void test_full(void **state) {
-        char *bytes = calloc(1, HOST_QUEUE_MAX);
+        char *bytes = calloc(1, HOST_QUEUE_LEAST);
 
         assert_non_null(bytes);
-        host_queue_add(&queues[0], 10, 0, now, bytes, HOST_QUEUE_MAX - 1);
+        queues[2].has_ended = true;
+        add(0, 10, 0);
+        for (size_t i = 0; i < HOST_QUEUES_MAX / 2; i += HOST_QUEUE_LEAST) {
+                assert_false(host_queue_is_full(queues, 2, 0));
+                host_queue_add(&queues[0], 11, 0, now, bytes, HOST_QUEUE_LEAST - (i == 0 ? 2 : 0));
+        }
+        assert_true(host_queue_is_full(queues, 2, 0));
+        assert_false(host_queue_is_full(queues, 2, 1));
         expect_none(HOLD);
-        add(0, 20, 0);
-        expect(0, 10, true);
+        add(1, 5, 0);
+        expect(1, 5, true);
         expect_none(HOLD);
+        now += HOLD;
+        expect(0, 10, true); /* of two bytes */
+        assert_false(host_queue_is_full(queues, 2, 0));
+        assert_true(host_queue_is_full(queues, 1000, 0));
         free(bytes);
 }
 
