@@ -29,6 +29,7 @@ typedef struct Count {
         const char **fields; /* that were asked for */
         EventWords counted_only; /* of which it was said that they have no samples */
         int64_t wall_offset; /* of the latest reading */
+        HostWall host_wall;  /* for Perfctl.gap */
         uint64_t latest;     /* of the stream's clock, ns: the last item or reading that came */
         uint64_t received, missed; /* items, and those of gaps */
         uint64_t next;       /* CLOCK_MONOTONIC: when the interval ends; 0: it has not begun */
@@ -133,7 +134,6 @@ static void on_wall(void *userdata, const perfd_wall_reading *reading) {
 
         c->wall_offset = (int64_t)(reading->wall - reading->time);
         c->latest = reading->time > c->latest ? reading->time : c->latest;
-        host_gap_put_line(c->p, reading->wall);
 }
 
 static void on_start(void *userdata, const perfd_start *s) {
@@ -146,6 +146,7 @@ static void on_start(void *userdata, const perfd_start *s) {
         if (c->p->json)
                 put_stream_start(&j, s, c->p->is_of_several);
         host_note(c->p, NOTE_START, "%s", s->host);
+        host_gap_put_line(c->p, host_wall_now(&c->host_wall, s->wall_offset));
 }
 
 /* Once: descriptions come again when an event changes. */
@@ -270,6 +271,8 @@ int count_run(Perfctl *p, const CountOptions *options) {
         callbacks.wall = on_wall;
         keys_init(&c.keys, options->columns, options->n_columns, numbers, n_numbers);
         count_map_init(&c.map, options->has_number, options->n_functions);
+        if (p->gap.why)
+                c.host_wall = host_wall_ask(p);
         r = stream_loop_run(&c.loop, &options->subscription, &callbacks, choose);
         if (c.counted > 0 || c.has_table)
                 print_last(&c); /* of a stream that broke off */

@@ -19,5 +19,16 @@ typedef struct DaemonClock {
  * 0, or an exit status after a message.
  */
 int daemon_clock_find(Perfctl *p, DaemonClock *ret);
+/*
+ * Wall time of the host of a client, ns since 1970, for when a stream begins on which nothing has come yet: its readings may be old.
+ * Asked on a client that is connected, and no stream; then of perfd_start.wall_offset. It is behind by the time that the answer took on its
+ * way, and never ahead. Without an answer it is that of this machine.
+ */
+typedef struct HostWall {
+        bool is_known;
+        DaemonClock clock;
+} HostWall;
+HostWall host_wall_ask(Perfctl *p);
+uint64_t host_wall_now(const HostWall *wall, int64_t wall_offset);
 /* ns. */
 uint64_t daemon_clock_now(const DaemonClock *clock);

@@ -30,6 +30,7 @@ typedef struct Stat {
         Command command;
         TaskEnds tasks; /* of --pid and --tid */
         DaemonClock clock; /* of the stream */
+        HostWall host_wall; /* for Perfctl.gap */
         uint64_t stopped; /* of that, ns: what was counted has ended, and is reported; 0: not yet */
         bool has_ended;   /* by itself, and not because we do not go on: at `stopped` */
         bool was_told;    /* by a signal to end */
@@ -51,6 +52,7 @@ static void on_start(void *userdata, const perfd_start *start) {
 
         s->wall_offset = start->wall_offset;
         host_note(s->p, NOTE_START, "%s", start->host);
+        stat_put_gap(s->p, host_wall_now(&s->host_wall, start->wall_offset));
 }
 
 static void on_wall(void *userdata, const perfd_wall_reading *reading) {
@@ -58,7 +60,6 @@ static void on_wall(void *userdata, const perfd_wall_reading *reading) {
 
         s->wall_offset = (int64_t)(reading->wall - reading->time);
         s->latest = reading->time > s->latest ? reading->time : s->latest;
-        stat_put_gap(s->p, reading->wall);
 }
 
 static void on_event(void *userdata, const perfd_event *event) {
@@ -398,6 +399,8 @@ int stat_run(Perfctl *p, const StatOptions *options) {
                 r = daemon_clock_find(p, &s.clock);
         for (uint64_t i = 0; i < options->n_runs && r == 0 && !is_over && !p->out.error; i++) {
                 s = (Stat){ .p = p, .options = options, .command = COMMAND_NULL, .tasks = TASK_ENDS_NULL, .clock = s.clock };
+                if (p->gap.why)
+                        s.host_wall = host_wall_ask(p);
                 r = run_once(&s, &runs, &code);
                 is_over = s.was_told || s.is_short;
         }

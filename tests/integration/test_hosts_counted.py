@@ -5,9 +5,11 @@ import contextlib
 import os
 import signal
 import subprocess
+import time
 
 import perfd
 from perfd import Daemon, check, equal, pb, wait_until
+from relay import Relay
 from test_control import PERFCTL
 from test_hosts import finish, two, url
 from test_hosts_away import NOTHING, Out, check_sum, config_of, flood, kill, of, ssh_of
@@ -194,6 +196,32 @@ def test_stat_by_ssh():
                 code, err = finish(stat)
                 equal(code, 4, f"the status, {err!r}")
             wait_until(lambda: not daemons[1].status().n_subscribers and not events_of(daemons[1]), "its counters to end")
+
+
+def test_killed_relay():
+    """What perfd knows of wall time is older than the stream behind the gap, which ends where that stream begins. By its clock, if the
+    client may ask for the status, else by ours."""
+    keys = "control: true"
+    for words, kind, grants in (["count", "calls", "--json"], "count", "events: ['*'], raw: true"), (["count", "calls", "--json"], "count", keys), \
+            ([*STAT, "--interval", "100ms"], None, keys):
+        with Daemon(config=config_of([os.getpid()])) as daemon, Out() as out, \
+                Relay(daemon, f"[{{ name: client, {grants} }}]", perfd_keys=f", control: {daemon.control}") as relay:
+            name = f"tls://localhost:{relay.port}"
+            process = start([name], out, "--tls", relay.folder.name, *words, "--reconnect", "10m")
+            wait_until(lambda d=daemon: os.getppid() and has_sent(d), "samples")
+            if not kind:
+                await_lines(out, name, 2)
+            relay.process.kill()
+            relay.process.wait(perfd.PATIENCE)
+            wait_until(lambda o=out, d=daemon: not d.status().n_subscribers and (o.count(name, "count") or not kind),
+                       "the stream to end, and what was counted")
+            before = time.time_ns()
+            relay.start()
+            wait_until(lambda o=out: o.count(name, "disconnected"), "the gap")
+            gap, = (row for row in out.rows() if row.get("reason") == "disconnected")
+            check(gap["from"] < before <= gap["to"] <= time.time_ns(), f"the gap of {words}, {grants}, with the relay back at {before}, at {time.time_ns()}: {gap}")
+            code, err = finish(process)
+            equal(code, 4, f"the status, {err!r}")
 
 
 def events_of(daemon):
