@@ -89,7 +89,7 @@ static void ledger_print_table(Perfctl *p, const perfd_fleet *fleet) {
         table_deinit(&t);
 }
 
-/* Unbalanced sums are a failure; losses that are known have a status of their own. */
+/* Unbalanced sums are a failure; losses, also those of which nobody knows whether they are any, have a status of their own. */
 int fleet_judge(const Perfctl *p, const FleetStreams *l) {
         int r = l->has_lost ? PERFCTL_LOST : PERFCTL_OK;
         const perfd_fleet_stream *s;
@@ -97,7 +97,7 @@ int fleet_judge(const Perfctl *p, const FleetStreams *l) {
         for EACH_STREAM(l->fleet, s)
                 if (s->has_matched && !s->balanced)
                         r = perfctl_fail(p, PERFCTL_FAILED, "route %s of %s does not balance", s->route, s->host);
-                else if (r == PERFCTL_OK && (s->n_lost > 0 || s->missing > 0 || s->damaged + s->undescribed > 0))
+                else if (r == PERFCTL_OK && fleet_stream_may_lack(s))
                         r = PERFCTL_LOST;
         return r;
 }

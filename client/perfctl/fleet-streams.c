@@ -50,13 +50,18 @@ static int describe(FleetStreams *l) {
         return 0;
 }
 
+bool fleet_stream_may_lack(const perfd_fleet_stream *s) {
+        return s->state == PERFD_FLEET_CUT || s->n_lost > 0 || s->missing > 0 || s->damaged + s->undescribed > 0;
+}
+
 static void forget_one(FleetStreams *l) {
         const perfd_fleet_stream *s, *oldest = perfd_fleet_get_stream(l->fleet, 0);
 
         for (size_t i = 1; (s = perfd_fleet_get_stream(l->fleet, i)); i++)
                 if (s->last_stored < oldest->last_stored)
                         oldest = s;
-        l->has_lost = l->has_lost || oldest->n_lost > 0 || oldest->missing > 0 || oldest->damaged + oldest->undescribed > 0;
+        l->has_lost = l->has_lost || fleet_stream_may_lack(oldest);
+        l->n_cut += oldest->state == PERFD_FLEET_CUT;
         (void)perfd_fleet_forget(l->fleet, oldest);
 }
 
@@ -100,19 +105,30 @@ int fleet_streams_reckon(FleetStreams *l, const FleetMessage *about, const perfd
                                          status->name, about->host);
 }
 
+/* The number of items is nobody's: perfd or the relay had them, and is gone. */
+static void say_cut(const FleetStreams *l, unsigned long long n) {
+        if (n > 0)
+                (void)perfctl_fail(l->p, 0, "%llu stream%s without an end: what was not published of %s is lost, in no count", n,
+                                   n == 1 ? " was cut off" : "s were cut off", n == 1 ? "it" : "them");
+}
+
 void fleet_streams_say(const FleetStreams *l) {
         const perfd_fleet_counts *counts = l->fleet ? perfd_fleet_get_counts(l->fleet) : NULL;
         unsigned long long n_alien = l->n_alien + (counts ? counts->foreign : 0);
+        unsigned long long n_cut = l->n_cut;
         const perfd_fleet_stream *s;
 
         if (n_alien > 0)
                 (void)perfctl_fail(l->p, 0, "%llu messages are not of a relay, and were skipped", n_alien);
         if (counts && counts->refused > 0)
                 (void)perfctl_fail(l->p, 0, "%llu messages are of too many streams, and were skipped", (unsigned long long)counts->refused);
-        for (size_t i = 0; counts && (s = perfd_fleet_get_stream(l->fleet, i)); i++)
+        for (size_t i = 0; counts && (s = perfd_fleet_get_stream(l->fleet, i)); i++) {
+                n_cut += s->state == PERFD_FLEET_CUT;
                 if (s->damaged + s->undescribed > 1)
                         (void)perfctl_fail(l->p, 0, "route %s of %s: %llu packets cannot be read", s->route, s->host,
                                            (unsigned long long)(s->damaged + s->undescribed));
+        }
+        say_cut(l, n_cut);
 }
 
 void fleet_streams_deinit(FleetStreams *l) {

@@ -12,6 +12,7 @@ typedef struct FleetStreams {
         size_t n_alien; /* messages of no relay that libperfd has not seen */
         bool may_forget; /* where there are too many, the one from which nothing has come for longest; else the new one is not read */
         bool has_lost;   /* one that is forgotten has */
+        unsigned long long n_cut; /* of these */
         void (*item)(struct FleetStreams *l, const perfd_fleet_stream *s, const perfd_item *item); /* NULL: they are only counted */
         void (*gap)(struct FleetStreams *l, const perfd_fleet_stream *s, const perfd_gap *gap);    /* or NULL */
 } FleetStreams;
@@ -27,6 +28,8 @@ bool fleet_streams_wait_for_part(const FleetStreams *l);
  * stored, and is not there, has expired. An exit status, as above.
  */
 int fleet_streams_reckon(FleetStreams *l, const FleetMessage *about, const perfd_route_status *status);
-/* On stderr: how much was not read, if something was not. */
+/* Something of it is not there, or may not be: what had not been published of one that was cut off nobody has counted. */
+bool fleet_stream_may_lack(const perfd_fleet_stream *s);
+/* On stderr: how much was not read, if something was not, and how many streams were cut off. */
 void fleet_streams_say(const FleetStreams *l);
 void fleet_streams_deinit(FleetStreams *l);

@@ -352,10 +352,34 @@ def test_cut_stream():
             wait_until(lambda: len(server.messages()) > 5, "something to be stored")
             equal([row["state"] for row in fleet(server, "ledger")[0]], ["open"], "the state of a stream that goes on")
             relay.kill_and_start()
-            wait_until(lambda: len(fleet(server, "ledger")[0]) == 2, "another stream")
+            relay.wait_for(r"(?s)route calls has begun.*route calls has begun")
             load.done(stop=True)
-        first, second = fleet(server, "ledger")[0]
+        (first, second), errors = fleet(server, "ledger", status=4)
+        equal(errors.count("1 stream was cut off without an end"), 1, f"what it says of it: {errors}")
         equal((first["state"], first["matched"], second["state"], second["matched"]), ("cut", first["consumed"], "ended", second["consumed"]), "both")
+        equal(fleet(server, "hosts")[0][0]["lost"], {}, "what the relay has lost since it was started again")
+
+
+def test_left_behind():
+    """A relay ends without its server, and has no spool on disk: the sums of what is stored close, and that something is lost is said."""
+    need_server()
+    with Daemon() as daemon, daemon.client() as control, Workload("flood", 0, RATE, cpus=CPUS[:1]) as load, Server() as server:
+        add(control, {"event": GETPPID, "name": "calls", "target": pb.Target(pids=load.pids)})
+        with Publisher(daemon, server, ROUTES) as relay:
+            relay.wait_for(r"route calls has begun")
+            load.go()
+            wait_until(lambda: len(server.messages()) > 5, "something to be stored")
+            server.kill()
+            relay.wait_for(r"nothing is published now")
+            load.done(stop=True)
+            relay.stop()
+            check("messages were not stored, and are lost" in relay.said(), f"it said:\n{relay.said()}")
+            server.start()
+            relay.start()
+            relay.wait_for(r"(?s)route calls has begun.*route calls has begun")
+        (first, second), errors = fleet(server, "ledger", status=4)
+        equal((first["state"], first["lost"], second["state"], second["lost"]), ("cut", {}, "ended", {}), "both")
+        check("1 stream was cut off without an end" in errors, f"what it says of it: {errors}")
 
 
 def test_errors():

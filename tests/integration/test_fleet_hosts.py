@@ -62,7 +62,7 @@ def test_killed_hosts():
             hosts.wait_for("host000", r"route calls has begun")
             load.done(stop=True)
             hosts.stop()
-        rows = fleet(server, "ledger")[0]
+        rows = fleet(server, "ledger", status=4)[0]
         equal(sorted((r["host"], r["state"]) for r in rows),
               [("host000", "cut"), ("host000", "ended"), ("host001", "ended"), ("host002", "ended"), ("host003", "ended")], "streams")
         for row in rows:
