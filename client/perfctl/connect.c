@@ -126,7 +126,7 @@ static int connect_host(Perfctl *p) {
         if (r == 0)
                 return 0;
         (void)perfctl_fail_client(p, NULL);
-        return PERFCTL_UNREACHABLE;
+        return strcmp(perfd_client_error(p->client)->reason, "bad-uri") == 0 ? PERFCTL_USAGE : PERFCTL_UNREACHABLE;
 }
 
 /* ret_control: why the control socket cannot be used, of two; malloc, or NULL. */

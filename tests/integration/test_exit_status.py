@@ -59,6 +59,13 @@ def test_wrong_command_lines():
     equal(run().returncode, 2, "no verb at all")
 
 
+def test_no_host():
+    """A name that can be none is a wrong command line; a host that nobody is at is one that cannot be reached."""
+    for wrong in "box;id", "tls://localhost", "ssh://", "-x":
+        check("expected unix:PATH, ssh://" in expect(2, "--host", wrong, "list").stderr, f"--host {wrong}: what is expected")
+    expect(3, "--host", f"unix:{ABSENT}", "list")
+
+
 def test_no_daemon():
     with perfd.tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
         f.write("version: 1\n")

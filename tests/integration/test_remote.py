@@ -221,7 +221,7 @@ def test_names_that_are_none():
                      "a\x1b[31m", "ssh://a\x7f", "://a", "web1;id", "$(id)", "`id`", "web1|id", "a'b", \
                      "ann@-oX":
             option = ["--host", wrong] if any(c in wrong for c in " \t\n") else []  # in $PERFD_HOST these are two names
-            err = host.run(*option, "status", status=3, host="web1" if option else wrong)[1]
+            err = host.run(*option, "status", status=2, host="web1" if option else wrong)[1]
             check("expected unix:PATH, ssh://" in err, f"{wrong!r}: {err!r}")
             check("\x1b" not in err and not os.path.exists(host.at("words")), f"{wrong!r} came as far as ssh, or to the terminal: {err!r}")
         for odd in "web1", "ann@web1", "web1:22", "[::1]:22":

@@ -257,7 +257,7 @@ def test_no_way_there():
                               capture_output=True, text=True, check=False)
         check(done.returncode == 3 and "there is no way to 127.0.0.1: Network is unreachable" in done.stderr, done.stderr)
         for wrong in "tls://web1", "tls://web1:", "tls://web1:0", "tls://web1:65536", "tls://::1:7443", "tls://ann@web1:1", "tls://web1:1/x":
-            err = run(None, folder, "status", status=3, url=wrong)[1]
+            err = run(None, folder, "status", status=2, url=wrong)[1]
             check("or tls://HOST:PORT" in err, f"{wrong}: {err!r}")
         err = run(None, folder, "--host", "tls://web1:7443", "--socket", "/x", "status", status=2, url="-")[1]
         check("--socket and --host tls://web1:7443 exclude each other" in err, err)
