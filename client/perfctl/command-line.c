@@ -1,7 +1,7 @@
 /*
- * Options may stand before the verb, behind it, and between its arguments; "--" ends them, or begins a command. Not
- * getopt_long(3): it would need its own copy of each verb's table, takes abbreviations that break when an option is
- * added, and knows no "did you mean".
+ * Options stand behind the verb and between its arguments, those of all verbs also before it: whether the word behind another one is its
+ * value only the verb says. "--" ends them, or begins a command. Not getopt_long(3): it would need its own copy of each verb's table,
+ * takes abbreviations that break when an option is added, and knows no "did you mean".
  */
 #include "client/perfctl/command-line.h"
 
@@ -55,12 +55,53 @@ static void near_add_options(Near *near, const Option *options) {
                 near_add(near, options->name);
 }
 
+/* NULL: there is none. */
+static const Option *letter_find(const Option *options, char letter) {
+        for (; options && options->name; options++)
+                if (options->letter == letter)
+                        return options;
+        return NULL;
+}
+
+static size_t option_find(const Option *options, const char *name, size_t length) {
+        size_t i = 0;
+
+        for (; options && options[i].name; i++)
+                if (strlen(options[i].name) == length && memcmp(options[i].name, name, length) == 0)
+                        break;
+        return i;
+}
+
+/* The verbs that have an option of this name, or of this letter if that is NULL: "count, stat, watch". "": none. */
+static void list_verbs(const Perfctl *p, const char *name, char letter, char *to, size_t size) {
+        size_t n = 0;
+
+        *to = '\0';
+        for (size_t i = 0; p->verbs[i]; i++) {
+                const Option *options = p->verbs[i]->options;
+                bool has = name ? options[option_find(options, name, strlen(name))].name != NULL : letter_find(options, letter) != NULL;
+
+                if (has && !p->verbs[i]->hidden && n < size)
+                        n += (size_t)snprintf(to + n, size - n, "%s%s", n > 0 ? ", " : "", p->verbs[i]->name);
+        }
+}
+
+static int fail_before_verb(const Perfctl *p, const char *dashes, const char *name, const char *verbs_with) {
+        return fail_usage(p, "option %s%s stands behind its verb, which is %s%s: only options of all verbs stand before it", dashes, name,
+                          strchr(verbs_with, ',') ? "one of " : "", verbs_with);
+}
+
 static int fail_unknown_option(const Perfctl *p, const char *name) {
         const char *advice = option_advice_find(p->verb, name, '\0');
         Near near = near_of(name);
+        char others[128] = "";
 
         if (advice)
                 return fail_usage(p, "unknown option '--%s', of perf stat: %s", name, advice);
+        if (!p->verb)
+                list_verbs(p, name, 0, others, sizeof(others));
+        if (*others)
+                return fail_before_verb(p, "--", name, others);
         near_add_options(&near, global_options);
         near_add_options(&near, p->verb ? p->verb->options : NULL);
         return fail_usage(p, "unknown option '--%s'%s%s%s", name, near.best ? ", did you mean '--" : "",
@@ -103,28 +144,18 @@ static bool takes_dashes(const Verb *v) {
 
 static int fail_unknown_letter(const Perfctl *p, char letter) {
         const char *advice = option_advice_find(p->verb, NULL, letter);
+        char others[128] = "";
 
+        if (!p->verb)
+                list_verbs(p, NULL, letter, others, sizeof(others));
+        if (*others)
+                return fail_before_verb(p, "-", (const char[]){ letter, '\0' }, others);
+        if (!p->verb)
+                return fail_usage(p, "unknown option '-%c'", letter);
         if (advice)
                 return fail_usage(p, "unknown option '-%c', of perf stat: %s", letter, advice);
         return fail_usage(p, "unknown option '-%c'%s", letter, takes_dashes(p->verb) ?
                           ": write -- before an argument that begins with '-'" : "");
-}
-
-/* NULL: there is none. */
-static const Option *letter_find(const Option *options, char letter) {
-        for (; options && options->name; options++)
-                if (options->letter == letter)
-                        return options;
-        return NULL;
-}
-
-static size_t option_find(const Option *options, const char *name, size_t length) {
-        size_t i = 0;
-
-        for (; options && options[i].name; i++)
-                if (strlen(options[i].name) == length && memcmp(options[i].name, name, length) == 0)
-                        break;
-        return i;
 }
 
 static void set_global(Perfctl *p, const Option *option, const char *value) {
@@ -225,10 +256,8 @@ static int take_letters(Perfctl *p, int argc, char **argv, int *i) {
                 }
                 if (!option)
                         option = letter_find(global_options, *at);
-                if (!option && p->verb)
-                        return fail_unknown_letter(p, *at);
                 if (!option)
-                        return fail_usage(p, "unknown option '%s'", argv[*i]);
+                        return fail_unknown_letter(p, *at);
                 if (option->argument && !at[1] && ++*i >= argc)
                         return fail_usage(p, "option -%c requires %s", *at, option->argument);
                 if (option->argument)

@@ -38,6 +38,11 @@ static void test_usage(void **state) {
                 { { "watch", "--wehre", "x" },
                   "perfctl: watch: unknown option '--wehre', did you mean '--where'?\n`perfctl help watch` shows its options\n" },
                 { { "--jsno", "list" }, "perfctl: unknown option '--jsno', did you mean '--json'?\n" },
+                { { "--reconnect", "10m", "watch" }, "perfctl: option --reconnect stands behind its verb, which is one of watch, count, stat: "
+                  "only options of all verbs stand before it\n`perfctl help` lists the verbs and options\n" },
+                { { "--nats=x", "fleet" }, "perfctl: option --nats stands behind its verb, which is fleet: only" },
+                { { "-x,", "stat" }, "perfctl: option -x stands behind its verb, which is stat: only" },
+                { { "-jq", "list" }, "perfctl: unknown option '-q'\n" },
                 { { "show" }, "perfctl: show: the argument EVENT is missing\nusage: perfctl [--host HOST] [--socket PATH] [--json] show EVENT\n" },
                 { { "filter" }, "perfctl: filter: the argument NAME is missing\n" },
                 { { "filter", "x" }, "perfctl: filter: the argument FILTER is missing\n" },
