@@ -49,6 +49,7 @@ struct Perfctl {
         const char *socket; /* --socket, or NULL; with a host: its path there */
         const char *host;   /* another machine: --host or $PERFD_HOST; NULL: this one */
         HostNames hosts;    /* all of them, where there are several */
+        bool is_of_environment; /* $PERFD_HOST has named them */
         bool is_of_several; /* this process is one of those that hosts_run() has started */
         HostGap gap;        /* before its stream; with `to` it has none, and prints the gap alone */
         const char *tls;    /* a directory of certificates: --tls, or NULL */

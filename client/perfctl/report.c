@@ -7,6 +7,32 @@
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/text.h"
 
+/*
+ * What is proposed in backquotes, also by the daemon, which does not know how it was reached, is for the same host. Where $PERFD_HOST
+ * names that, it is so already.
+ */
+static void put_message(const Perfctl *p, const char *message) {
+        static const char begin[] = "`perfctl ";
+        const bool is_named = p->host && !p->is_of_environment && !(p->verb && strcmp(p->verb->name, "fleet") == 0);
+        const char *at;
+
+        while (is_named && (at = strstr(message, begin))) {
+                char *head = must_have(strndup(message, (size_t)(at - message) + strlen(begin)));
+
+                message = at + strlen(begin);
+                text_print_message(head);
+                free(head);
+                if (strncmp(message, "help", strlen("help")) == 0 || *message == '-')
+                        continue;
+                fputs("--host ", stderr);
+                text_print_message(p->host);
+                fputs(p->tls ? " --tls " : "", stderr);
+                text_print_message(p->tls ? p->tls : "");
+                fputc(' ', stderr);
+        }
+        text_print_message(message);
+}
+
 int perfctl_fail(const Perfctl *p, int code, const char *format, ...) {
         char *message;
         va_list ap;
@@ -17,7 +43,7 @@ int perfctl_fail(const Perfctl *p, int code, const char *format, ...) {
         fputs("perfctl: ", stderr);
         if (p->verb && !p->verb->hidden)
                 fprintf(stderr, "%s: ", p->verb->name);
-        text_print_message(message);
+        put_message(p, message);
         fputc('\n', stderr);
         free(message);
         return code;

@@ -97,6 +97,7 @@ int perfctl_run(int argc, char **argv) {
         r = command_line_parse(&p, argc, argv);
         table_show_headings(p.headings);
         environment = take_environment(&p);
+        p.is_of_environment = environment != NULL;
         if (r == 0)
                 r = check_hosts(&p, environment);
         if (!hosts_are_meant(&p))

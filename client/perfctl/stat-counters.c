@@ -143,6 +143,7 @@ static int add_one(Perfctl *p, StatCounters *c, const char *event, const perfd_e
                    const StatAsked *asked) {
         __attribute__((cleanup(event_words_deinit))) EventWords words = EVENT_WORDS_NULL;
         perfd_event_spec asked_for = *target;
+        bool is_read_only;
         int r;
 
         if (!is_glob(event) || !event_words_expand(&words, p, event))
@@ -153,8 +154,12 @@ static int add_one(Perfctl *p, StatCounters *c, const char *event, const perfd_e
         if (r == 0)
                 return 0;
         asked_for.event = event;
+        is_read_only = perfctl_is_tls(p) && strcmp(perfd_client_error(p->client)->reason, "not-granted") == 0;
         r = target_fail(p, specs_mistaken_text(&asked_for, 1, perfd_client_error(p->client)->reason));
         near_event_tell(p, &asked_for, 1);
+        if (is_read_only)
+                (void)perfctl_fail(p, r, "counters are events that it adds, which this connection may not: `watch` and `count` "
+                                   "read those that run");
         return r;
 }
 

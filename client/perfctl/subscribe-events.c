@@ -61,6 +61,10 @@ static int request(Perfctl *p, const EventSubscription *s, perfd_subscription *c
 
         chosen->latency = choose_latency(p, s);
         r = perfd_subscribe(p->client, chosen, s->callbacks, s->userdata);
+        if (is_refused(p, r, "not-granted") && chosen->payload == PERFD_PAYLOAD_RAW) { /* fields take longer, and do as well */
+                chosen->payload = PERFD_PAYLOAD_FIELDS;
+                r = perfd_subscribe(p->client, chosen, s->callbacks, s->userdata);
+        }
         if (!is_refused(p, r, "bad-latency") || s->subscription->latency > 0 || (s->interval > 0 && chosen->latency >= longest))
                 return r;
         chosen->latency = longest;
@@ -445,7 +449,10 @@ static int fail_to_add(const Perfctl *p) {
         bool is_absent = strcmp(perfd_client_error(p->client)->reason, "unknown-event") == 0;
         int r = perfctl_fail_client(p, NULL);
 
-        if (is_absent && !perfctl_is_tls(p))
+        if (is_absent && perfctl_is_tls(p))
+                (void)perfctl_fail(p, r, "this connection only reads events that run there: others are added on that host, or by a client "
+                                   "with 'control: true' in the relay.yaml(5) of its relay");
+        else if (is_absent)
                 (void)perfctl_fail(p, r, "this user has the stream socket, which adds events only on one's own processes, as with --pid, and by "
                                    "a rule that grants own-processes: `perfctl status` shows it, perfd.yaml(5), Access rules, describes it");
         return r;

@@ -11,6 +11,7 @@ import certificates
 import perfd
 from perfd import Daemon, add, check, equal, pb, refused, wait_until
 from relay import Relay, frame
+from test_control import PERFCTL
 from test_perfctl import GETPPID
 
 
@@ -113,6 +114,32 @@ def test_rights():
                 client.stop()
                 equal(list(items), [], f"samples of other processes, by {where!r}")
         check(sum(row.occurred for row in daemon.ledger("calls").events) > 0, "no sample occurred that it could have had")
+
+
+def test_read_only():
+    """perfctl of a client without `control` and `raw` counts what runs; of what it may not do it proposes nothing but what it may, there."""
+    with Daemon() as daemon, daemon.client() as control, Relay(daemon, "[{ name: client, events: ['*'] }]") as relay:
+        add(control, {"event": GETPPID, "name": "calls"})
+        where = ["--tls", relay.folder.name, "--host", f"tls://localhost:{relay.port}"]
+
+        def run(*words, status=1, environment=()):
+            done = subprocess.run([PERFCTL, *where[:2], *(() if environment else where[2:]), *words], capture_output=True, text=True, check=False,
+                                  timeout=perfd.PATIENCE, env={**os.environ, **dict(environment)})
+            equal(done.returncode, status, f"the status of {words}, which said {done.stderr!r}")
+            return done.stderr
+
+        for words in ["calls"], ["calls", "--by", "comm"]:
+            run("count", *words, "--for", "50ms", status=0)
+        hint = f"`perfctl {where[2]} {where[3]} {where[0]} {where[1]} list` shows the running events"
+        for verb in "watch", "count":
+            err = run(verb, "context-switches")
+            check(hint in err and "only reads events that run there" in err and "perfctl add" not in err, err)
+        err = run("watch", "context-switches", environment={"PERFD_HOST": where[3]})
+        check("`perfctl list` shows the running events" in err, err)
+        err = run("stat", "context-switches", "--for", "50ms")
+        check("without 'control: true' in relay.yaml(5)" in err and "`watch` and `count` read those that run" in err, err)
+        err = run("remove", "calls")
+        check("limited to reading events that run" in err, err)
 
 
 def test_connections():

@@ -149,6 +149,12 @@ int access_refuse(const Access *a, const char *what, Explanation *e) {
                       a->rule->at.path, a->rule->at.line, grants);
 }
 
+int access_refuse_change(const Access *a, const char *what, Explanation *e) {
+        return refuse(e, REFUSED_DENIED, "not-granted", "%s is not granted to %s on this connection, which its first request has limited "
+                      "to reading events that run: a relay does that for each client without 'control: true' in relay.yaml(5)", what,
+                      *a->limit->name ? a->limit->name : "you");
+}
+
 /* proc(5): the owner of a folder of /proc/PID/task is the thread's effective uid. */
 int access_check_emitter(const Access *a, uint32_t pid, uint32_t tid, Explanation *e) {
         WITH_FD_RESERVE;

@@ -50,6 +50,8 @@ bool access_may_emit(const Access *a, const char *name);
 bool access_has_raw(const Access *a);
 /* REFUSED_DENIED "not-granted", with the rule or the limit that decides; `what` as in "%s is not granted". */
 int access_refuse(const Access *a, const char *what, Explanation *e);
+/* The same, of what changes something, on a connection with a limit. */
+int access_refuse_change(const Access *a, const char *what, Explanation *e);
 /* Whom a sample is about: nobody, or a thread of its own uid. Else refused. */
 int access_check_emitter(const Access *a, uint32_t pid, uint32_t tid, Explanation *e);
 /* What it may, for its own status; the caller's to free_unpacked(), also of -ENOMEM. */

@@ -340,7 +340,9 @@ static int check_need(const Access *access, const RequestKind *kind, Explanation
                 [NEEDS_CONTROL] = false,
         };
 
-        return granted[kind->need] ? 0 : access_refuse(access, kind->name, e);
+        if (granted[kind->need])
+                return 0;
+        return access->limit && kind->changes ? access_refuse_change(access, kind->name, e) : access_refuse(access, kind->name, e);
 }
 
 /* NULL, and refused: there is none, or not for this peer. */

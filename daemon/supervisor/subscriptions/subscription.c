@@ -363,6 +363,7 @@ static const Pattern *find_glob(const Subscription *u, const char *text) {
 static int check_pattern(const Subscriptions *s, const Subscription *u, const char *pattern, Explanation *e) {
         const Pattern *glob = find_glob(u, pattern);
         bool any = events_find(s->events, pattern);
+        const bool is_limited = u->grant && u->grant->within.n > 0; /* it adds nothing */
         const PendingEvent *pending;
         int r = checkpoint(e);
 
@@ -377,8 +378,9 @@ static int check_pattern(const Subscriptions *s, const Subscription *u, const ch
                 return refuse(e, REFUSED_NOT_FOUND, "pending", "%s is pending, because it cannot be opened now: %s", pattern,
                               pending->why);
         return refuse(e, REFUSED_NOT_FOUND, "unknown-event",
-                      *pattern ? "no running event matches %s: `perfctl list` shows the running events, `perfctl add %s` adds it"
-                               : "an event's name cannot be empty: `perfctl list` shows what runs", pattern, pattern);
+                      *pattern && is_limited ? "no running event matches %s: `perfctl list` shows the running events"
+                      : *pattern ? "no running event matches %s: `perfctl list` shows the running events, `perfctl add %s` adds it"
+                                 : "an event's name cannot be empty: `perfctl list` shows what runs", pattern, pattern);
 }
 
 /* What samples carry beside the fields of their event, as clients show it: it is in each sample that has it, whatever is chosen. */
