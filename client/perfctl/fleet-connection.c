@@ -5,9 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/perfctl/daemon-clock.h"
 #include "client/perfctl/fleet-nats.h"
+#include "client/perfctl/quantity.h"
 
 #define CONNECT_MS 5000
+#define LOOK_NSEC UINT64_C(100000000)
 
 /* nats://USER:PASSWORD@HOST without what stands before the '@'. */
 static char *url_to_show(const char *url) {
@@ -32,6 +35,39 @@ int fleet_fail(const FleetConnection *c, const char *what, natsStatus status) {
                 advice = ": --tls DIR has the ca.crt that the server's certificate is of, and client.crt and client.key if it wants them";
         return perfctl_fail(c->p, PERFCTL_UNREACHABLE, "%s: %s%s%s%s", what, natsStatus_GetText(status), detail && *detail ? ", " : "",
                             detail ? detail : "", advice);
+}
+
+static uint64_t count_reconnects(const FleetConnection *c) {
+        uint64_t in, in_bytes, out, out_bytes, n = 0;
+        natsStatistics *statistics = NULL;
+
+        if (natsStatistics_Create(&statistics) == NATS_OK && natsConnection_GetStats(c->connection, statistics) == NATS_OK)
+                (void)natsStatistics_GetCounts(statistics, &in, &in_bytes, &out, &out_bytes, &n);
+        natsStatistics_Destroy(statistics);
+        return n;
+}
+
+/* libnats connects again by itself, and counts how often it has. */
+bool fleet_connection_look(FleetConnection *c) {
+        uint64_t now = clock_read(CLOCK_MONOTONIC), n;
+        char away[QUANTITY_SIZE];
+        bool is_there;
+
+        if (now - c->looked < LOOK_NSEC)
+                return false;
+        c->looked = now;
+        is_there = natsConnection_Status(c->connection) == NATS_CONN_STATUS_CONNECTED;
+        n = count_reconnects(c);
+        if (c->lost == 0 && (!is_there || n > c->reconnects)) {
+                (void)perfctl_fail(c->p, 0, "%s: the server is away: trying to connect again", c->url);
+                c->lost = now;
+        }
+        if (!is_there || c->lost == 0)
+                return false;
+        (void)perfctl_fail(c->p, 0, "%s: connected again after %s", c->url, quantity_show_time(now - c->lost, away));
+        c->lost = 0;
+        c->reconnects = n;
+        return true;
 }
 
 static char *path_in(const char *directory, const char *name) {
@@ -85,6 +121,8 @@ static int set_options(const FleetConnection *c, natsOptions *o) {
                 status = natsOptions_SetName(o, "perfctl");
         if (status == NATS_OK)
                 status = natsOptions_SetTimeout(o, CONNECT_MS);
+        if (status == NATS_OK)
+                status = natsOptions_SetNoEcho(o, true); /* fleet-claim.c asks others */
         if (status != NATS_OK)
                 return fleet_fail(c, c->url, status);
         r = strncmp(url, "tls://", strlen("tls://")) == 0 ? set_tls(c, o) : 0;
@@ -117,6 +155,9 @@ int fleet_connect(const Perfctl *p, FleetConnection **ret) {
 void fleet_disconnect(FleetConnection *c) {
         if (!c)
                 return;
+        if (c->claim)
+                (void)natsSubscription_Unsubscribe(c->claim);
+        natsSubscription_Destroy(c->claim);
         jsCtx_Destroy(c->js);
         natsConnection_Destroy(c->connection);
         nats_Close();

@@ -36,6 +36,10 @@ uint64_t fleet_source_dropped(const FleetSource *s) {
         return 0;
 }
 
+uint64_t fleet_source_taken(const FleetSource *s) {
+        return 0;
+}
+
 size_t fleet_source_held(const FleetSource *s) {
         return 0;
 }

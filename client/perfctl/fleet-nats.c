@@ -32,6 +32,8 @@ struct FleetSource {
         uint64_t n_dropped;
         char consumer[64];    /* that has given the last one: an ordered one changes */
         uint64_t consumer_sequence; /* and which of its messages it was */
+        uint64_t expected;    /* of the durable consumer: which one is next; 0: not known */
+        uint64_t n_taken; /* of its messages another reader has got */
         uint64_t last, sequence; /* of JetStream: of what was stored when it was opened, and of the last one that was given */
 };
 
@@ -108,6 +110,7 @@ static int durable_open(FleetSource *s, uint64_t first) {
         r = durable_check(s, info->Config);
         floor = info->AckFloor.Stream;
         delivered = info->Delivered.Stream;
+        s->expected = info->Delivered.Consumer + 1;
         jsConsumerInfo_Destroy(info);
         if (r != 0)
                 return r;
@@ -131,6 +134,7 @@ static int open_stream(FleetSource *s) {
         const FleetRead *read = &s->read;
         jsStreamInfo *info = NULL;
         uint64_t first;
+        int r;
         natsStatus status = js_GetStreamInfo(&info, s->connection->js, s->stream, NULL, NULL);
 
         if (status == NATS_NOT_FOUND)
@@ -143,7 +147,10 @@ static int open_stream(FleetSource *s) {
         s->last = info->State.LastSeq;
         s->is_through = read->begin == FLEET_FROM_NOW || info->State.Msgs == 0;
         jsStreamInfo_Destroy(info);
-        return read->durable ? durable_open(s, first) : subscribe_ordered(s, policy_of(read), 0);
+        if (!read->durable)
+                return subscribe_ordered(s, policy_of(read), 0);
+        r = fleet_claim(s->connection, s->stream, read->durable);
+        return r == 0 ? durable_open(s, first) : r;
 }
 
 int fleet_source_open(FleetConnection *c, const FleetRead *read, FleetSource **ret) {
@@ -186,6 +193,14 @@ static int wait_for_server(int timeout) {
         return FLEET_E_NONE;
 }
 
+/* A server that ends says so to whom it owes messages, and so does one of several that is not the consumer's any more. */
+static bool may_pass(natsStatus status) {
+        const char *text = status == NATS_ERR ? nats_GetLastError(NULL) : NULL;
+
+        return status == NATS_NO_RESPONDERS || status == NATS_CONNECTION_DISCONNECTED || status == NATS_NO_SERVER ||
+               (text && (strstr(text, "Server Shutdown") || strstr(text, "Leadership Change")));
+}
+
 /* The server may be away: libnats connects again, and says in the end if it could not. */
 static int fetch(FleetSource *s, int timeout) {
         natsStatus status;
@@ -200,7 +215,7 @@ static int fetch(FleetSource *s, int timeout) {
                 return 0;
         if (status == NATS_OK || status == NATS_TIMEOUT)
                 return FLEET_E_NONE;
-        if (status == NATS_NO_RESPONDERS || status == NATS_CONNECTION_DISCONNECTED || status == NATS_NO_SERVER)
+        if (may_pass(status))
                 return wait_for_server(timeout);
         return fleet_fail(s->connection, "the next messages", status);
 }
@@ -235,6 +250,19 @@ static void put_away(FleetSource *s) {
         s->message = NULL;
 }
 
+/* The numbers of a consumer's messages have no holes, unless another one asks for them, too. */
+static void look_for_others(FleetSource *s) {
+        if (!s->durable || s->ordered)
+                return;
+        if (s->expected > 0 && s->consumer_sequence > s->expected) {
+                if (s->n_taken == 0)
+                        (void)perfctl_fail(s->connection->p, 0, "--durable %s: messages were given to another reader of this consumer; what "
+                                           "was in them is missing here", s->read.durable);
+                s->n_taken += s->consumer_sequence - s->expected;
+        }
+        s->expected = s->consumer_sequence + 1;
+}
+
 /* `pending`: what the server has for this consumer behind the message. */
 static int read_about(FleetSource *s, FleetMessage *ret, uint64_t *pending) {
         jsMsgMetaData *about = NULL;
@@ -246,6 +274,7 @@ static int read_about(FleetSource *s, FleetMessage *ret, uint64_t *pending) {
         *pending = about->NumPending;
         s->consumer_sequence = about->Sequence.Consumer;
         (void)snprintf(s->consumer, sizeof(s->consumer), "%s", about->Consumer);
+        look_for_others(s);
         ret->stored = (uint64_t)about->Timestamp;
         jsMsgMetaData_Destroy(about);
         return 0;
@@ -256,6 +285,12 @@ int fleet_source_next(FleetSource *s, int timeout, FleetMessage *ret) {
         int r;
 
         put_away(s);
+        if (fleet_connection_look(s->connection) && s->durable) {
+                s->expected = 0; /* some can have got lost on the way: they are given again */
+                r = fleet_claim_check(s->connection, s->stream, s->read.durable);
+                if (r != 0)
+                        return r;
+        }
         r = s->ordered ? next_of_ordered(s, timeout) : next_of_durable(s, timeout);
         if (r == 0)
                 r = read_about(s, ret, &pending);
@@ -308,6 +343,10 @@ bool fleet_source_is_resumed(const FleetSource *s) {
 
 uint64_t fleet_source_dropped(const FleetSource *s) {
         return s->n_dropped;
+}
+
+uint64_t fleet_source_taken(const FleetSource *s) {
+        return s->n_taken;
 }
 
 size_t fleet_source_held(const FleetSource *s) {

@@ -10,10 +10,24 @@ struct FleetConnection {
         char *url; /* as it may be shown */
         natsConnection *connection;
         jsCtx *js;
+        natsSubscription *claim; /* of a durable consumer */
+        uint64_t looked;     /* CLOCK_MONOTONIC, ns: when the connection was looked at */
+        uint64_t lost;       /* the same, since when it is not there; 0: it is */
+        uint64_t reconnects; /* so many have been said */
 };
 
 /* What the calling thread's last call of libnats says, with the exit status. */
 int fleet_fail(const FleetConnection *c, const char *what, natsStatus status);
+
+/* On stderr: that the server is away, and that it is back. True: it has been away since the last call. */
+bool fleet_connection_look(FleetConnection *c);
+
+/* fleet-claim.c: a durable consumer is ours until the end of the connection. 0, or an exit status after a message: another reader has it. */
+int fleet_claim(FleetConnection *c, const char *stream, const char *durable);
+/* Again, after the server was away. */
+int fleet_claim_check(const FleetConnection *c, const char *stream, const char *durable);
+#define FLEET_CLAIM "perfd-reader.%s.%s" /* the subject: of which stream and consumer */
+#define FLEET_CLAIM_SIZE 256
 
 /* fleet-message.c: the message as libperfd takes it, as long as it is there. */
 perfd_fleet_message fleet_message_of(natsMsg *m);

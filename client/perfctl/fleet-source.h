@@ -59,6 +59,8 @@ void fleet_source_ask(FleetSource *s);
 /* Of a durable consumer: it has read before; and how many messages, of any route, JetStream has dropped since. */
 bool fleet_source_is_resumed(const FleetSource *s);
 uint64_t fleet_source_dropped(const FleetSource *s);
+/* How many messages of a durable consumer another reader has got since this one was opened. */
+uint64_t fleet_source_taken(const FleetSource *s);
 /* How many messages of a durable consumer were given and are not acknowledged. */
 size_t fleet_source_held(const FleetSource *s);
 /* And how many have come and are to be given: a reader that ends without them leaves them to the next one. */

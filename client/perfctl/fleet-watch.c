@@ -154,10 +154,13 @@ static int run(FleetWatch *f, const char *host, const char *route) {
 
 static int judge(FleetWatch *f) {
         uint64_t n = fleet_source_dropped(f->streams.source);
+        uint64_t n_taken = fleet_source_taken(f->streams.source);
         int r = fleet_judge(f->p, &f->streams);
 
+        if (n_taken > 0)
+                (void)perfctl_fail(f->p, 0, "another reader of this consumer has got %llu messages", (unsigned long long)n_taken);
         if (n == 0)
-                return r;
+                return r == PERFCTL_OK && n_taken > 0 ? PERFCTL_LOST : r;
         (void)perfctl_fail(f->p, 0, "JetStream has dropped %llu messages by its limits, of these and other routes, since this consumer has "
                            "read them last", (unsigned long long)n);
         return r == PERFCTL_OK ? PERFCTL_LOST : r;

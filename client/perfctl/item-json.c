@@ -311,9 +311,15 @@ void gap_print_json(Output *o, const perfd_gap *gap) {
         json_begin(&j, '{');
         JSON_STRING(&j, "kind", "gap");
         JSON_STRING(&j, "reason", gap->reason);
-        JSON_NUMBER(&j, "items", gap->items);
-        JSON_NUMBER(&j, "from", gap->from);
-        JSON_NUMBER(&j, "to", gap->to);
+        if (gap_is_of_packets(gap)) {
+                JSON_NULL(&j, "items");
+                JSON_NULL(&j, "from");
+                JSON_NULL(&j, "to");
+        } else {
+                JSON_NUMBER(&j, "items", gap->items);
+                JSON_NUMBER(&j, "from", gap->from);
+                JSON_NUMBER(&j, "to", gap->to);
+        }
         JSON_NUMBER(&j, "first_sequence", gap->first_sequence);
         JSON_NUMBER(&j, "last_sequence", gap->last_sequence);
         json_put_name(&j, "events");

@@ -37,6 +37,10 @@ void item_text_put_heading(ItemText *t);
 void item_print_json(Output *o, ItemPlans *plans, const perfd_item *item, uint64_t wall, bool raw);
 void item_print_text(ItemText *t, const perfd_item *item);
 void gap_print_json(Output *o, const perfd_gap *gap);
+/* It says which packets are missing, and nobody knows what was in them: those that a fleet's server has dropped. */
+static inline bool gap_is_of_packets(const perfd_gap *gap) {
+        return gap->items == 0 && gap->to == 0;
+}
 void gap_print_text(ItemText *t, const perfd_gap *gap);
 /* time: of the stream's clock, when it ends, 0: that is not known. As JSON: host-gap.h */
 void host_gap_print_text(ItemText *t, uint64_t time, const HostGap *gap);

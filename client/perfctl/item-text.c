@@ -273,10 +273,18 @@ void gap_print_text(ItemText *t, const perfd_gap *gap) {
         time_text_put(&t->time, o, gap->from, t->is_padded);
         column_end(t, 0, 0);
         colour_begin(t, COLOUR_MISSING);
-        output_print(o, "--- %" PRIu64 " %s missing (", gap->items, gap->items == 1 ? "item is" : "items are");
-        text_put_string(o, gap->reason);
-        output_put_string(o, "), until ");
-        time_text_put(&t->time, o, gap->to, false);
+        if (gap_is_of_packets(gap)) {
+                uint64_t n = gap->last_sequence - gap->first_sequence + 1;
+
+                output_print(o, "--- %" PRIu64 " %s missing (", n, n == 1 ? "packet is" : "packets are");
+                text_put_string(o, gap->reason);
+                output_put_string(o, "), of an unknown number of items");
+        } else {
+                output_print(o, "--- %" PRIu64 " %s missing (", gap->items, gap->items == 1 ? "item is" : "items are");
+                text_put_string(o, gap->reason);
+                output_put_string(o, "), until ");
+                time_text_put(&t->time, o, gap->to, false);
+        }
         for (size_t i = 0; i < gap->n_events; i++) {
                 output_put_string(o, i > 0 ? ", " : ": ");
                 text_put_string(o, *gap->events[i].name ? gap->events[i].name : "side records");

@@ -44,5 +44,6 @@ void json_put_hex_bytes(Json *j, perfd_text text); /* "00ff" */
 
 #define JSON_STRING(j, name, value) (JSON_KEY((j), name), json_put_string((j), (value)))
 #define JSON_NUMBER(j, name, value) (JSON_KEY((j), name), json_put_number((j), (value)))
+#define JSON_NULL(j, name) (JSON_KEY((j), name), json_put_null((j)))
 #define JSON_BOOL(j, name, value) (JSON_KEY((j), name), json_put_bool((j), (value)))
 #define JSON_TEXT(j, name, value) (JSON_KEY((j), name), json_put_text((j), (value)))

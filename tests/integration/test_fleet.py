@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -27,6 +28,14 @@ def fleet(server, *words, status=0):
     return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
 
+AWAY = "the server is away: trying to connect again\nconnected again after TIME\n"
+
+
+def without_away(said):
+    """Without what differs: who says it, and for how long."""
+    return re.sub(r"(?m)^perfctl: fleet: nats://127\.0\.0\.1:\d+: (.*?)( after .*)?$", lambda m: m[1] + " after TIME" * bool(m[2]), said)
+
+
 class Watch:
     """perfctl fleet watch, until it has printed so many lines; then it is told to end."""
 
@@ -43,11 +52,11 @@ class Watch:
         watch.process.communicate(timeout=perfd.PATIENCE)
         return lines
 
-    def take(self, n, status=0):
+    def take(self, n, status=0, said=""):
         lines = [self.process.stdout.readline() for _ in range(n)]
         self.process.terminate()
         rest, errors = self.process.communicate(timeout=perfd.PATIENCE)
-        equal((self.process.returncode, rest, errors), (status, "", ""), "what it ends with")
+        equal((self.process.returncode, rest, without_away(errors) if said else errors), (status, "", said), "what it ends with")
         return lines
 
 
@@ -172,11 +181,12 @@ class Durable:
     def take(self, n):
         return [json.loads(self.process.stdout.readline()) for _ in range(n)]
 
-    def end(self, number):
+    def end(self, number, said=""):
         """What it has written until then, in whole lines."""
         self.process.send_signal(number)
         rest, error = self.process.stdout.read(), self.process.stderr.read()  # which have an end when it has
-        equal((self.process.wait(perfd.PATIENCE), error), (0 if number == signal.SIGTERM else -number, ""), f"the end by {number}")
+        status = 0 if number == signal.SIGTERM else -number
+        equal((self.process.wait(perfd.PATIENCE), without_away(error) if said else error), (status, said), f"the end by {number}")
         return [json.loads(line) for line in rest.split("\n")[:-1]]
 
 
@@ -211,8 +221,42 @@ def test_durable():
         equal(fleet(server, "watch", "other", "--durable", "told", status=1)[1].count("reads perfd.*.calls"), 1, "of another route")
 
 
+def test_second_durable():
+    """Only one reader has a name: another one is refused by who has it, and another name reads beside it. What a stranger takes is said."""
+    need_server()
+    with Daemon() as daemon, daemon.client() as control, Workload("spin", 100, RATE, cpus=CPUS[:1]) as load, Server() as server:
+        publish(daemon, control, server, load)
+        messages = server.messages()
+        first = Durable(server, "one")
+        equal(len(first.take(100)), 100, "what the first one gets")
+        words = ["watch", "calls", "--all", "--durable", "one"]
+        check(f"is being read by process {first.process.pid} of " in fleet(server, *words, status=1)[1], "what the second one says")
+        other = Durable(server, "two")
+        equal(len(other.take(100)), 100, "what one of another name gets")
+        other.end(signal.SIGTERM)
+        with Plain(server) as plain:
+            copies = [made(m, m.bytes, "perfd.web2.calls") for m in messages]
+            plain.put(copies[0])
+            first.take(messages[0].number("Perfd-Items"))
+            first.process.send_signal(signal.SIGSTOP)
+            try:
+                wait_until(lambda: not plain.request("$JS.API.CONSUMER.INFO.perfd.one")["num_waiting"], "its last request to end")
+                for copy in copies[1:]:
+                    plain.put(copy)
+                plain.socket.sendall(b"PUB $JS.API.CONSUMER.MSG.NEXT.perfd.one answer 0\r\n\r\n")
+                equal(plain.line("HMSG")[1], "perfd.web2.calls", "the message that the stranger takes")
+            finally:
+                first.process.send_signal(signal.SIGCONT)
+        check("messages were given to another reader" in first.process.stderr.readline(), "what is said at once")
+        first.process.send_signal(signal.SIGTERM)
+        rest, said = first.process.communicate(timeout=perfd.PATIENCE)
+        equal((first.process.returncode, "another reader of this consumer has got 1 messages" in said), (4, True), f"the end of the first: {said}")
+        gap, = (row for row in map(json.loads, rest.splitlines()) if row["kind"] == "gap")
+        equal((gap["first_sequence"], gap["last_sequence"], gap["items"], gap["from"], gap["to"]), (2, 2, None, None, None), f"the gap: {gap}")
+
+
 def test_killed_server():
-    """Readers go on with what another server on the same folder gets, also of a host that they had not seen."""
+    """Readers go on with what another server on the same folder gets, also of a host that they had not seen, and say that it was away."""
     need_server()
     with Daemon() as daemon, daemon.client() as control, Workload("spin", 100, RATE, cpus=CPUS[:1]) as load, Server() as server:
         publish(daemon, control, server, load)
@@ -220,14 +264,16 @@ def test_killed_server():
         readers = [Durable(server, "reader"), Watch(server, "calls", "--all", "--json")]
         for reader in readers:
             equal({json.loads(reader.process.stdout.readline())["host"] for _ in range(100)}, {"web1"}, "the host before")
-        server.kill()
-        server.start()
-        with Plain(server) as plain:
-            for m in messages:
-                plain.put(made(m, m.bytes, "perfd.web2.calls"))
-        for reader in readers:
-            equal({json.loads(reader.process.stdout.readline())["host"] for _ in range(100)}, {"web2"}, "the host behind")
-        equal((readers[0].end(signal.SIGTERM), readers[1].take(0)), ([], []), "what is left")
+        for host, number in ("web2", signal.SIGKILL), ("web3", signal.SIGTERM):
+            server.signal(number)
+            server.process.wait(perfd.PATIENCE)
+            server.start()
+            with Plain(server) as plain:
+                for m in messages:
+                    plain.put(made(m, m.bytes, f"perfd.{host}.calls"))
+            for reader in readers:
+                equal({json.loads(reader.process.stdout.readline())["host"] for _ in range(100)}, {host}, f"the host behind {number}")
+        equal((readers[0].end(signal.SIGTERM, 2 * AWAY), readers[1].take(0, said=2 * AWAY)), ([], []), "what is left")
 
 
 def test_steady():
