@@ -76,7 +76,7 @@ static char *path_in(const char *directory, const char *name) {
         return must_have(asprintf(&path, "%s/%s", directory, name) < 0 ? NULL : path);
 }
 
-/* A directory that was named has to have a CA; without one the CAs of this machine count. */
+/* Without a CA of its own, those of this machine count, which libnats knows; but a directory that was named has to be there. */
 static int set_tls(const FleetConnection *c, natsOptions *o) {
         char *directory = perfctl_tls_directory(c->p), *ca = path_in(directory, "ca.crt"), *certificate = path_in(directory, "client.crt"),
              *key = path_in(directory, "client.key");
@@ -85,13 +85,15 @@ static int set_tls(const FleetConnection *c, natsOptions *o) {
         const char *file = ca;
         int r = 0;
 
-        if (status == NATS_OK && (is_named || access(ca, F_OK) == 0))
+        if (is_named && access(directory, X_OK) < 0)
+                r = perfctl_fail(c->p, PERFCTL_FAILED, "%s, which --tls or $PERFD_TLS names: %s", directory, strerror(errno));
+        if (status == NATS_OK && access(ca, F_OK) == 0)
                 status = natsOptions_LoadCATrustedCertificates(o, ca);
         if (status == NATS_OK && (access(certificate, F_OK) == 0 || access(key, F_OK) == 0)) {
                 file = certificate;
                 status = natsOptions_LoadCertificatesChain(o, certificate, key);
         }
-        if (status != NATS_OK)
+        if (r == 0 && status != NATS_OK)
                 r = fleet_fail(c, file, status);
         free(directory);
         free(ca);

@@ -141,6 +141,9 @@ static int open_stream(FleetSource *s) {
                 return read->is_status ? FLEET_E_NONE
                                        : perfctl_fail(s->connection->p, PERFCTL_FAILED, "this server has no stream '%s': has a relay "
                                                       "published to it? --stream names another one", s->stream);
+        if (status == NATS_NO_RESPONDERS)
+                return perfctl_fail(s->connection->p, PERFCTL_UNREACHABLE, "%s has no JetStream, at least not for this user: `jetstream {}` in "
+                                    "the configuration of nats-server turns it on, or its option -js", s->connection->url);
         if (status != NATS_OK)
                 return fleet_fail(s->connection, "JetStream", status);
         first = info->State.FirstSeq;

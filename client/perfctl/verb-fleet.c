@@ -72,10 +72,20 @@ static int parse_begin(const Perfctl *p, FleetRead *read) {
                 read->since = now > duration ? now - duration : 0;
                 return 0;
         }
-        return parse_wall(since, time(NULL), &read->since)
-                       ? 0
-                       : perfctl_fail(p, PERFCTL_USAGE, "--since '%s': expected a duration such as 10m, or a time such as 14:30 or "
-                                      "'2026-11-27 14:30:00'%s", since, quantity_lack_of_time(since));
+        if (!parse_wall(since, time(NULL), &read->since))
+                return perfctl_fail(p, PERFCTL_USAGE, "--since '%s': expected a duration such as 10m, or a time such as 14:30 or "
+                                    "'2026-11-27 14:30:00'%s", since, quantity_lack_of_time(since));
+        return read->since <= now ? 0 : perfctl_fail(p, PERFCTL_USAGE, "--since '%s' is in the future: it is a time of the past; without it, "
+                                                     "watch begins now", since);
+}
+
+/* A glob that no host matches is a mistake, or a host that is not there any more. */
+static int judge_glob(const Perfctl *p, bool has_any) {
+        const char *glob = host_glob(p);
+
+        return !glob || has_any ? PERFCTL_OK
+                                : perfctl_fail(p, PERFCTL_FAILED, "no host matches '%s' in the stream '%s': `perfctl fleet hosts` without --host "
+                                               "has them all", glob, stream_of(p));
 }
 
 /* ---- ledger ------------------------------------------------------------------------------------------------------- */
@@ -140,6 +150,8 @@ static int ledger(Perfctl *p, FleetConnection *c) {
         streams.n_alien += relays.n_alien;
         fleet_streams_say(&streams);
         if (r == 0)
+                r = judge_glob(p, perfd_fleet_get_stream(streams.fleet, 0));
+        if (r == 0)
                 r = fleet_judge(p, &streams);
         fleet_streams_deinit(&streams);
         fleet_source_close(streams.source);
@@ -156,6 +168,8 @@ static int hosts(Perfctl *p, FleetConnection *c) {
         if (r == 0)
                 r = fleet_hosts_print(p, &relays);
         output_flush(&p->out);
+        if (r == 0)
+                r = judge_glob(p, relays.n > 0);
         if (relays.n_alien > 0)
                 (void)perfctl_fail(p, 0, "%zu messages are not of a relay, and were skipped", relays.n_alien);
         fleet_relays_deinit(&relays);

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -346,15 +347,21 @@ def test_tls():
         stranger = os.path.join(folder, "stranger")
         os.mkdir(stranger)
         certificates.make(stranger)
+        bare = os.path.join(folder, "bare")  # without a CA
+        os.mkdir(bare)
+        for name in "client.crt", "client.key":
+            shutil.copy(os.path.join(folder, name), bare)
 
         def tls(name):
             return f'tls {{ cert_file: "{folder}/{name}.crt", key_file: "{folder}/{name}.key", ca_file: "{folder}/ca.crt", verify: true }}'
 
         with Server(tls("server")) as server:
             url = f"tls://localhost:{server.port}"
-            for directory, status, expected in ((folder, 1, "has no stream 'perfd'"), (stranger, 3, "certificate"), ("/nowhere", 3, "ca.crt")):
+            for directory, status, expected in ((folder, 1, "has no stream 'perfd'"), (stranger, 3, "certificate"), ("/nowhere", 1, "No such file"),
+                                                (bare, 3, "certificate"), (bare, 1, "has no stream 'perfd'")):
                 words = [PERFCTL, "--tls", directory, "fleet", "--nats", url, "ledger"]
-                done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=perfd.PATIENCE)
+                known = {"SSL_CERT_FILE": os.path.join(folder, "ca.crt")} if (directory, status) == (bare, 1) else {}  # of this machine
+                done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=perfd.PATIENCE, env={**os.environ, **known})
                 equal((done.returncode, expected in done.stderr), (status, True), f"with {directory}: {done.stderr}")
         with Server(tls("elsewhere")) as server:
             words = [PERFCTL, "--tls", folder, "fleet", "--nats", f"tls://localhost:{server.port}", "ledger"]
@@ -438,10 +445,18 @@ def test_errors():
                 (["ledger", "x"], 2, "only watch has an argument"), (["hosts"], 1, "no relay has said anything"),
                 (["hosts", "--host", "a", "--host", "b"], 2, "fleet takes one --host"), (["hosts", "--all"], 2, "are for watch"), (["watch", "a", "--since", "10"], 2, "the unit is missing"),
                 (["watch", "a", "--since", "25:00"], 2, "expected a duration"), (["watch", "a", "--all", "--since", "1m"], 2, "exclude each other"),
-                (["watch", "a", "--durable", "a.b"], 2, "letters, digits")):
+                (["watch", "a", "--since", "2999-01-01"], 2, "is in the future"), (["watch", "a", "--durable", "a.b"], 2, "letters, digits")):
             check(expected in fleet(server, *words, status=status)[1], f"{words}")
+        with Plain(server) as plain:
+            plain.api("CREATE.perfd", name="perfd", subjects=["perfd.*.*"])
+            plain.api("CREATE.perfd-status", name="perfd-status", subjects=["perfd.*.status.*.*"])
+        for words in ["ledger"], ["hosts"]:
+            check("no host matches 'nosuch'" in fleet(server, *words, "--host", "nosuch", status=1)[1], f"{words} of a host that is not there")
+            equal(fleet(server, *words), ([], ""), f"{words} of all")
         server.kill()
         check(server.url in fleet(server, "ledger", status=3)[1], "what it says of a server that is not there")
+    with Server(jetstream=False) as server:
+        check("`jetstream {}` in" in fleet(server, "ledger", status=3)[1], "what it says of a server without JetStream")
 
 
 if __name__ == "__main__":
