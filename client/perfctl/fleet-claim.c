@@ -5,12 +5,14 @@
  */
 #include <ctype.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "client/perfctl/fleet-nats.h"
 
 #define ANSWER_MS 1000
 #define NAME_MAX_SHOWN 80
+#define ANSWER "process " /* how one begins: a stream of JetStream that has the subject answers, too */
 
 /* On a thread of libnats. */
 static void answer(natsConnection *connection, natsSubscription *subscription, natsMsg *m, void *closure) {
@@ -20,23 +22,26 @@ static void answer(natsConnection *connection, natsSubscription *subscription, n
         (void)subscription;
         (void)closure;
         (void)gethostname(host, sizeof(host) - 1);
-        (void)snprintf(text, sizeof(text), "process %d of %s", (int)getpid(), host);
+        (void)snprintf(text, sizeof(text), ANSWER "%d of %s", (int)getpid(), host);
         if (to)
                 (void)natsConnection_PublishString(connection, to, text); /* without an answer the other one reads, too, and says so */
         natsMsg_Destroy(m);
 }
 
+static bool is_answer(const natsMsg *m) {
+        return natsMsg_GetDataLength(m) > (int)strlen(ANSWER) && memcmp(natsMsg_GetData(m), ANSWER, strlen(ANSWER)) == 0;
+}
+
 static int refuse(const FleetConnection *c, const char *durable, const natsMsg *m) {
         char who[NAME_MAX_SHOWN + 32];
         const char *data = natsMsg_GetData(m);
-        int n = natsMsg_GetDataLength(m);
 
-        (void)snprintf(who, sizeof(who), "%.*s", n, n > 0 ? data : "");
+        (void)snprintf(who, sizeof(who), "%.*s", natsMsg_GetDataLength(m), data);
         for (char *at = who; *at; at++)
                 if (!isprint((unsigned char)*at))
                         *at = '?';
         return perfctl_fail(c->p, PERFCTL_FAILED, "--durable %s is being read by %s: one reader at a time has its messages, and another one "
-                            "needs a name of its own", durable, *who ? who : "another reader");
+                            "needs a name of its own", durable, who);
 }
 
 /* Twice, because the server may not know yet that the connection of one that was killed has ended. */
@@ -54,9 +59,9 @@ int fleet_claim_check(const FleetConnection *c, const char *stream, const char *
 
         (void)snprintf(subject, sizeof(subject), FLEET_CLAIM, stream, durable);
         status = ask(c, subject, &m);
-        if (status == NATS_OK)
+        if (status == NATS_OK && is_answer(m))
                 r = refuse(c, durable, m);
-        else if (status == NATS_TIMEOUT)
+        else if (status == NATS_TIMEOUT || status == NATS_OK)
                 (void)perfctl_fail(c->p, 0, "--durable %s: whether another reader has it is not known, as nobody answers on %s: it is "
                                    "stopped, or the server does not let this user publish there", durable, subject);
         else if (status != NATS_NO_RESPONDERS && status != NATS_CONNECTION_DISCONNECTED)

@@ -27,7 +27,7 @@ int fleet_claim(FleetConnection *c, const char *stream, const char *durable);
 /* Again, after the server was away. */
 int fleet_claim_check(const FleetConnection *c, const char *stream, const char *durable);
 #define FLEET_CLAIM "perfd-reader.%s.%s" /* the subject: of which stream and consumer */
-#define FLEET_CLAIM_SIZE 256
+#define FLEET_CLAIM_SIZE 384
 
 /* fleet-message.c: the message as libperfd takes it, as long as it is there. */
 perfd_fleet_message fleet_message_of(natsMsg *m);

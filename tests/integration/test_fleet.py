@@ -256,6 +256,24 @@ def test_second_durable():
         equal((gap["first_sequence"], gap["last_sequence"], gap["items"], gap["from"], gap["to"]), (2, 2, None, None, None), f"the gap: {gap}")
 
 
+def test_silent_durable():
+    """Where the server does not let readers ask each other, or a stream answers in their place, one reads and says that it does not know."""
+    need_server()
+    denied = "{ deny: 'perfd-reader.>' }"
+    users = f"{{ user: reader, password: s3cret, permissions: {{ publish: {denied}, subscribe: {denied} }} }}"
+    with Daemon() as daemon, daemon.client() as control, Workload("spin", 100, RATE, cpus=CPUS[:1]) as load, \
+            Server(f"no_auth_user: all\nauthorization {{ users: [{{ user: all, password: s3cret }}, {users}] }}") as server:
+        publish(daemon, control, server, load)
+        with Plain(server) as plain:
+            plain.api("CREATE.all", name="all", subjects=["perfd-reader.>"])
+        for user in "reader:s3cret@", "":
+            server.user = user
+            reader = Durable(server, f"of-{user[:6]}")
+            equal(len(reader.take(100)), 100, f"what {user!r} gets")
+            check("is not known, as nobody answers" in reader.process.stderr.readline(), f"what is said to {user!r}")
+            reader.end(signal.SIGTERM)
+
+
 def test_killed_server():
     """Readers go on with what another server on the same folder gets, also of a host that they had not seen, and say that it was away."""
     need_server()
