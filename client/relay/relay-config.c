@@ -139,6 +139,31 @@ static int rule_build(Build *b, RelayConfig *c, const Node *item) {
         return r == 0 ? rule_check(b, rule, item) : r;
 }
 
+/*
+ * Whether what matches `name` matches the rule too. Of a glob that is sure if it is the same, or the rule's only wildcards are stars:
+ * these match what another glob is written with as they match what that stands for.
+ */
+static bool rule_covers(const RelayRule *rule, const char *name) {
+        if (!rule->glob || !rule->name)
+                return false;
+        if (text_is_glob(name) && strpbrk(rule->name, "?[\\"))
+                return strcmp(rule->name, name) == 0;
+        return glob_match(rule->glob, name);
+}
+
+/* The first item that matches decides, so one behind it that only matches the same names never does. */
+static void order_check(Build *b, const RelayConfig *c, const Node *item) {
+        const RelayRule *last = &c->rules[c->n_rules - 1];
+
+        for (size_t i = 0; i + 1 < c->n_rules && last->name; i++)
+                if (rule_covers(&c->rules[i], last->name)) {
+                        config_diagnostics_add_warning(b->diagnostics, map_place(item, "name"), "name: the item of %s, in line %u, matches "
+                                "what %s does, and decides, because it is first: put this one before it", QUOTE(c->rules[i].name),
+                                c->rules[i].at.line, QUOTE(last->name));
+                        return;
+                }
+}
+
 static int rules_build(Build *b, const Key *k, const Node *list, void *object) {
         RelayConfig *c = object;
         int r = 0;
@@ -153,6 +178,8 @@ static int rules_build(Build *b, const Key *k, const Node *list, void *object) {
                         break;
                 }
                 r = rule_build(b, c, list->children[i]);
+                if (r == 0 && c->n_rules > 0 && list->children[i]->kind == NODE_MAP)
+                        order_check(b, c, list->children[i]);
         }
         return r;
 }

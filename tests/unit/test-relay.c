@@ -20,8 +20,8 @@
 
 #define FILES "listen: { certificate: s.crt, key: s.key, ca: /etc/ca.crt, tls: ['127.0.0.1:7443', '[::1]:7444'] }\n"
 
-/* "LINE:COLUMN: TEXT" of each, with a line break behind it; NULL of it: it has to be valid. */
-static RelayConfig *parse(const char *yaml, const char *expected) {
+/* "LINE:COLUMN: TEXT" of each, with a line break behind it. */
+static RelayConfig *parse_all(const char *yaml, const char *expected, int refusal) {
         ConfigDiagnostics m = CONFIG_DIAGNOSTICS_NULL;
         RelayConfig *c = NULL;
         char text[4096] = "", line[1024];
@@ -33,11 +33,16 @@ static RelayConfig *parse(const char *yaml, const char *expected) {
                 strncat(text, line, sizeof(text) - strlen(text) - 1);
         }
         config_diagnostics_deinit(&m);
-        assert_string_equal(text, expected ? expected : "");
-        assert_int_equal(r, expected ? REFUSED_INVALID : 0);
+        assert_string_equal(text, expected);
+        assert_int_equal(r, refusal);
         if (r != 0 && c)
                 c = relay_config_free(c);
         return c;
+}
+
+/* expected: errors; NULL: it has to be valid. */
+static RelayConfig *parse(const char *yaml, const char *expected) {
+        return parse_all(yaml, expected ? expected : "", expected ? REFUSED_INVALID : 0);
 }
 
 static void test_values(void **state) {
@@ -90,6 +95,23 @@ static void test_errors(void **state) {
               "5:5: key 'name' is missing, expected a name of certificates or a glob\n");
         parse("version: 1\n" FILES "clients: [{ name: a, where: 'x == 1' }]\nclients: []\n",
               "3:29: where: it has no effect without 'events'\n4:1: key 'clients' occurs twice, first in line 3\n");
+}
+
+/* An item that an earlier one hides is said; one that also matches something else is not. */
+static void test_hidden(void **state) {
+        RelayConfig *c = parse_all("version: 1\n" FILES "clients:\n  - { name: 'web?' }\n  - { name: web10 }\n  - { name: web1 }\n"
+                                   "  - { name: 'web*' }\n  - { name: 'web?' }\n  - { name: 'web1[0-9]*' }\n  - { name: ops }\n  - { name: '*' }\n"
+                                   "  - { name: 'o?s' }\n",
+                                   "6:13: name: the item of 'web?', in line 4, matches what 'web1' does, and decides, because it is first: put "
+                                   "this one before it\n"
+                                   "8:13: name: the item of 'web?', in line 4, matches what 'web?' does, and decides, because it is first: put "
+                                   "this one before it\n"
+                                   "9:13: name: the item of 'web*', in line 7, matches what 'web1[0-9]*' does, and decides, because it is first: "
+                                   "put this one before it\n"
+                                   "12:13: name: the item of '*', in line 11, matches what 'o?s' does, and decides, because it is first: put this "
+                                   "one before it\n", 0);
+
+        relay_config_free(c);
 }
 
 /* A relay without clients has something else to do; and clients have what they connect by. */
@@ -277,7 +299,7 @@ static void test_given(void **state) {
 
 int main(void) {
         static const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_values), cmocka_unit_test(test_errors), cmocka_unit_test(test_sections), cmocka_unit_test(test_predicates), cmocka_unit_test(test_endpoints),
+                cmocka_unit_test(test_values), cmocka_unit_test(test_errors), cmocka_unit_test(test_hidden), cmocka_unit_test(test_sections), cmocka_unit_test(test_predicates), cmocka_unit_test(test_endpoints),
                 cmocka_unit_test(test_frames), cmocka_unit_test(test_rate),   cmocka_unit_test(test_lines),
                 cmocka_unit_test(test_metrics), cmocka_unit_test(test_given),
         };
