@@ -45,9 +45,13 @@ bool fleet_is_built(void) {
 
 static int subscribe_ordered(FleetSource *s, jsDeliverPolicy policy, uint64_t begin) {
         const FleetRead *read = &s->read;
+        int r = fleet_check_consumer(s->connection, s->stream, s->subject);
         jsSubOptions options;
-        natsStatus status = jsSubOptions_Init(&options);
+        natsStatus status;
 
+        if (r != 0)
+                return r;
+        status = jsSubOptions_Init(&options);
         options.Ordered = true;
         options.Stream = s->stream;
         options.Config.DeliverPolicy = policy;
@@ -85,7 +89,7 @@ static natsStatus durable_make(FleetSource *s, jsConsumerInfo **ret) {
 static int durable_check(const FleetSource *s, const jsConsumerConfig *c) {
         const Perfctl *p = s->connection->p;
 
-        if (c->DeliverSubject || c->AckPolicy != js_AckAll)
+        if (!c || c->DeliverSubject || c->AckPolicy != js_AckAll)
                 return perfctl_fail(p, PERFCTL_FAILED, "--durable %s: the consumer of this name was not made by perfctl", s->read.durable);
         if (!c->FilterSubject || strcmp(c->FilterSubject, s->subject) != 0)
                 return perfctl_fail(p, PERFCTL_FAILED, "--durable %s reads %s, and this is %s: choose another name for it", s->read.durable,
@@ -132,28 +136,20 @@ static int durable_open(FleetSource *s, uint64_t first) {
 
 static int open_stream(FleetSource *s) {
         const FleetRead *read = &s->read;
-        jsStreamInfo *info = NULL;
-        uint64_t first;
-        int r;
-        natsStatus status = js_GetStreamInfo(&info, s->connection->js, s->stream, NULL, NULL);
+        StreamAnswer answer;
+        int r = fleet_check_stream(s->connection, s->stream, &answer);
 
-        if (status == NATS_NOT_FOUND)
-                return read->is_status ? FLEET_E_NONE
-                                       : perfctl_fail(s->connection->p, PERFCTL_FAILED, "this server has no stream '%s': has a relay "
-                                                      "published to it? --stream names another one", s->stream);
-        if (status == NATS_NO_RESPONDERS)
-                return perfctl_fail(s->connection->p, PERFCTL_UNREACHABLE, "%s has no JetStream, at least not for this user: `jetstream {}` in "
-                                    "the configuration of nats-server turns it on, or its option -js", s->connection->url);
-        if (status != NATS_OK)
-                return fleet_fail(s->connection, "JetStream", status);
-        first = info->State.FirstSeq;
-        s->last = info->State.LastSeq;
-        s->is_through = read->begin == FLEET_FROM_NOW || info->State.Msgs == 0;
-        jsStreamInfo_Destroy(info);
+        if (r == FLEET_E_NONE && !read->is_status)
+                return perfctl_fail(s->connection->p, PERFCTL_FAILED, "this server has no stream '%s': has a relay published to it? --stream "
+                                    "names another one", s->stream);
+        if (r != 0)
+                return r;
+        s->last = answer.last;
+        s->is_through = read->begin == FLEET_FROM_NOW || answer.messages == 0;
         if (!read->durable)
                 return subscribe_ordered(s, policy_of(read), 0);
         r = fleet_claim(s->connection, s->stream, read->durable);
-        return r == 0 ? durable_open(s, first) : r;
+        return r == 0 ? durable_open(s, answer.first) : r;
 }
 
 int fleet_source_open(FleetConnection *c, const FleetRead *read, FleetSource **ret) {
@@ -317,7 +313,7 @@ bool fleet_source_is_through(const FleetSource *s) {
 /* Whether all that it has sent has come, which can be on its way behind the answer. */
 static bool has_come(const FleetSource *s, const jsConsumerInfo *info) {
         return info->Delivered.Consumer == 0 ||
-               (strcmp(info->Name, s->consumer) == 0 && s->consumer_sequence >= info->Delivered.Consumer);
+               (info->Name && strcmp(info->Name, s->consumer) == 0 && s->consumer_sequence >= info->Delivered.Consumer);
 }
 
 /* What was to come can have expired meanwhile, or can be none of the subject. */

@@ -3,6 +3,7 @@
 
 #include <nats/nats.h>
 
+#include "client/nats/stream-answer.h"
 #include "client/perfctl/fleet-source.h"
 
 struct FleetConnection {
@@ -28,6 +29,12 @@ int fleet_claim(FleetConnection *c, const char *stream, const char *durable);
 int fleet_claim_check(const FleetConnection *c, const char *stream, const char *durable);
 #define FLEET_CLAIM "perfd-reader.%s.%s" /* the subject: of which stream and consumer */
 #define FLEET_CLAIM_SIZE 384
+/*
+ * fleet-check.c: whether the server answers as JetStream does, about a stream and to who wants a consumer of it, before libnats asks. 0; an
+ * exit status after a message; FLEET_E_NONE: there is no such stream.
+ */
+int fleet_check_stream(FleetConnection *c, const char *stream, StreamAnswer *ret);
+int fleet_check_consumer(FleetConnection *c, const char *stream, const char *filter);
 
 /* fleet-message.c: the message as libperfd takes it, as long as it is there. */
 perfd_fleet_message fleet_message_of(natsMsg *m);

@@ -1,0 +1,26 @@
+/*
+ * What JetStream answers to $JS.API.STREAM.INFO.* and to requests for a consumer, as far as perfd-relay and perfctl need it. Whatever a
+ * server sends is read, and no more of it than there is; libnats 3.4 takes a name that is missing for one that is there. Pure, any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define STREAM_ANSWER_MAX ((size_t)1 << 20) /* bytes of one that is looked at; real ones have some thousand */
+#define STREAM_NOT_FOUND 10059              /* err_code of nats-server, server/errors.json there */
+
+typedef struct StreamAnswer {
+        bool is_error;
+        long code;             /* of an error: err_code, or 0 */
+        char description[120]; /* the same, without bytes that a terminal would take for more than letters */
+        bool discards_new, is_unacknowledged, is_sealed;
+        int64_t longest_message; /* bytes; 0: as long as the server takes */
+        uint64_t first, last, messages; /* numbers of messages, and how many there are */
+} StreamAnswer;
+
+/* About the stream of this name. NULL; or why it is no answer of JetStream, in words of one line. */
+const char *stream_answer_read(const char *bytes, size_t n, const char *stream, StreamAnswer *ret);
+/* About a consumer, with all that libnats takes for granted. The same; of an error NULL. */
+const char *consumer_answer_check(const char *bytes, size_t n);
