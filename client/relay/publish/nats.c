@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <openssl/ssl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -113,9 +114,16 @@ static void keep_compression_methods(void) {
         sk_SSL_COMP_free(SSL_COMP_set0_compression_methods(NULL));
 }
 
+/* At exit(3), before what else is called then: threads that still run use it. */
+static void leave(int status, void *userdata) {
+        (void)fflush(NULL);
+        _exit(status);
+}
+
 /*
  * A thread that waits for a server longer than a moment is told by its socket not to. If even that does not help, as with a resolver that
- * does not answer, all that it uses is left as it is: the process is about to end.
+ * does not answer, all that it uses is left as it is: the process is about to end. libnats and OpenSSL, too, free at exit(3) what threads
+ * of libnats may be using then, which ends the process by SIGABRT.
  */
 static void nats_close(Publisher *p) {
         Nats *n = (Nats *)p;
@@ -128,13 +136,17 @@ static void nats_close(Publisher *p) {
         pthread_mutex_unlock(&n->lock);
         if (!thread_join_within(&n->thread, ENDS_WITHIN)) {
                 nats_sockets_shut(port);
-                if (!thread_join_within(&n->thread, ENDS_WITHIN))
+                if (!thread_join_within(&n->thread, ENDS_WITHIN)) {
+                        (void)on_exit(leave, NULL);
                         return;
+                }
         }
         (void)thread_join(&n->thread);
         keep_compression_methods();
         if (nats_CloseAndWait(ENDS_WITHIN / NSEC_PER_MSEC) == NATS_OK)
                 nats_free(n);
+        else
+                (void)on_exit(leave, NULL); /* no memory: it is as without */
 }
 
 /* epoll(7) of both, which stay open as long as it. */
