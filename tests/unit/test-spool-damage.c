@@ -171,7 +171,7 @@ static void test_marks(void **state) {
                         spool_set_stored(s, i);
                 spool_close(s);
                 assert_int_equal(read_file("stored", bytes, sizeof(bytes)), 512 + 24);
-                bytes[torn ? 8 : 600] ^= 1; /* the newer one, or what is no mark */
+                bytes[torn ? 512 + 8 : 600] ^= 1; /* the newer one, or what is no mark */
                 write_file("stored", bytes, 512 + 24);
                 s = open_spool();
                 assert_int_equal(spool_count(s), torn ? 3 : 2);
@@ -179,15 +179,41 @@ static void test_marks(void **state) {
                 expect(s, torn ? 4 : 5, 20);
                 spool_close(s);
         }
-        memset(bytes, 0x55, sizeof(bytes));
-        write_file("stored", bytes, 512 + 24);
-        for (int run = 0; run < 2; run++) {
-                Spool *s = open_spool();
+}
 
-                assert_true(s->has_lost_marks == (run == 0));
-                assert_int_equal(spool_count(s), run == 0 ? 6 : 5);
-                spool_set_stored(s, 1);
+/* Damaged, empty, or removed: all count as not stored, and that is known. */
+static void test_lost_marks(void **state) {
+        uint8_t bytes[1024];
+
+        for (int how = 0; how < 3; how++) {
+                Spool *s;
+
+                empty();
+                s = open_spool();
+                assert_false(s->has_lost_marks && spool_count(s) > 0);
+                for (unsigned i = 1; i <= 6; i++)
+                        append(s, i, 20);
                 spool_close(s);
+                s = open_spool();
+                assert_false(s->has_lost_marks); /* nothing was stored, which is known */
+                assert_int_equal(spool_count(s), 6);
+                spool_set_stored(s, 4);
+                spool_close(s);
+                memset(bytes, 0x55, sizeof(bytes));
+                write_file("stored", bytes, how == 0 ? 512 + 24 : 0);
+                if (how == 2) {
+                        char name[160];
+
+                        name_in("stored", name);
+                        assert_int_equal(unlink(name), 0);
+                }
+                for (int run = 0; run < 2; run++) {
+                        s = open_spool();
+                        assert_true(s->has_lost_marks == (run == 0));
+                        assert_int_equal(spool_count(s), run == 0 ? 6 : 5);
+                        spool_set_stored(s, 1);
+                        spool_close(s);
+                }
         }
 }
 
@@ -197,6 +223,7 @@ int main(void) {
                 cmocka_unit_test(test_changed),
                 cmocka_unit_test(test_header),
                 cmocka_unit_test(test_marks),
+                cmocka_unit_test(test_lost_marks),
         };
 
         return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -44,7 +44,7 @@ int spool_marks_open(Spool *s, Explanation *e) {
                 s->n_marks = mark[0];
                 s->stored = mark[1];
         }
-        s->has_lost_marks = s->n_marks == 0 && pread(s->marks, bytes, 1, 0) == 1;
+        s->has_lost_marks = s->n_marks == 0;
         return 0;
 }
 

@@ -68,6 +68,8 @@ int spool_open(const char *path, uint64_t limit, const char *machine, Spool **re
                 r = spool_marks_open(s, e);
         if (r == 0)
                 r = spool_files_load(s, e);
+        if (r == 0 && s->n_marks == 0 && s->n_segments == 0) /* so that one without a mark is one that has lost it */
+                spool_mark(s);
         if (r == 0)
                 *ret = s;
         else

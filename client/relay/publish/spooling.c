@@ -241,7 +241,7 @@ int spooling_start(Publishing *p, void (*look)(Publishing *p), Explanation *e) {
                 say_damage(p, &s->spool->torn, "were not written completely, and are cut off");
         if (s->spool->has_lost_marks && spool_count(s->spool) > 0)
                 log_print_with(LOG_WARNING, MESSAGE_SPOOL, LOG_FIELDS({ "REASON", "spool-damaged" }, { "PATH", p->config.spool_path }),
-                               "%s/stored is damaged: messages that are stored already may be published again, under the same ids",
+                               "%s/stored is damaged, empty or was removed: messages that are stored already may be published again, under the same ids",
                                p->config.spool_path);
         s->last_before = s->spool->last;
         if (spool_count(s->spool) == 0)
