@@ -53,6 +53,15 @@ def test_relay_stray():
         wait_until(lambda: alive(relay) and re.search(r"publishing to nats://", relay.said()), "the relay to publish")
 
 
+def test_relay_long():
+    """Answers longer than any of JetStream, to questions and to messages, are not kept; the relay ends as it should."""
+    long = b'{"stream":"perfd","seq":1,"x":"' + b"y" * (6 << 20) + b'"}'
+    for fake in Fake([long]), Fake(acknowledgement=long):
+        with Daemon() as daemon, fake, Publisher(daemon, fake, ROUTES) as relay:
+            relay.wait_for(r"Slow Consumer.*: its answers are longer, or more, than those of JetStream")
+            alive(relay)
+
+
 def fleet(fake, *words):
     done = subprocess.run([PERFCTL, "fleet", "--nats", fake.url, *words], capture_output=True, timeout=perfd.PATIENCE, check=False)
     equal((done.returncode, done.stdout), (3, b""), f"how {words} ends, with {done.stderr}")

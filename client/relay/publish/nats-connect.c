@@ -16,6 +16,7 @@
 
 #define CONNECT_TIMEOUT_MSEC 2000
 #define PING_MSEC 2000
+#define PENDING_MAX 4096 /* answers that wait; libnats takes so many KiB of them */
 
 static const char *status_advice(natsStatus s, const ServerUrl *url, const PublishAccess *a) {
         switch (s) {
@@ -74,6 +75,8 @@ static natsStatus set_general(natsOptions *o, const ServerUrl *url, const NatsCa
                 s = natsOptions_SetPingInterval(o, PING_MSEC);
         if (s == NATS_OK)
                 s = natsOptions_SetMaxPingsOut(o, 2);
+        if (s == NATS_OK)
+                s = natsOptions_SetMaxPendingMsgs(o, PENDING_MAX);
         if (s == NATS_OK)
                 s = natsOptions_SetClosedCB(o, callbacks->closed, callbacks->userdata);
         return s == NATS_OK ? natsOptions_SetErrorHandler(o, callbacks->error, callbacks->userdata) : s;

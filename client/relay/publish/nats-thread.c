@@ -9,6 +9,8 @@
 #include "daemon/base/cleanup.h"
 
 #define WINDOW_BYTES ((size_t)1 << 20) /* that are not acknowledged; less than sockets hold, as a rule */
+#define ANSWERS_MAX (4 * WINDOW_MESSAGES) /* that wait; more, or more bytes of them, are an error of the connection */
+#define ANSWERS_BYTES (1 << 20)
 #define ACKNOWLEDGED_WITHIN (10 * NSEC_PER_SEC)
 #define BACK_OFF_LEAST (100 * NSEC_PER_MSEC)
 #define BACK_OFF_MOST (5 * NSEC_PER_SEC)
@@ -102,7 +104,8 @@ static void on_error(natsConnection *connection, natsSubscription *subscription,
 
         (void)natsConnection_GetLastError(connection, &error);
         (void)snprintf(text, sizeof(text), "%s%s%.120s%s", natsStatus_GetText(s), error && *error ? ", " : "", error ? error : "",
-                       s == NATS_NOT_PERMITTED ? ": give the user of the relay what perfd-relay(8) lists under PUBLISHING" : "");
+                       s == NATS_NOT_PERMITTED ? ": give the user of the relay what perfd-relay(8) lists under PUBLISHING"
+                       : s == NATS_SLOW_CONSUMER ? ": its answers are longer, or more, than those of JetStream" : "");
         pthread_mutex_lock(&n->lock);
         if (connection == n->connection)
                 lose(n, text);
@@ -121,7 +124,8 @@ static natsStatus subscribe(Nats *n, natsConnection *connection) {
         (void)snprintf(n->inbox, sizeof(n->inbox), "%s", inbox);
         (void)snprintf(subject, sizeof(subject), "%s.*", inbox);
         natsInbox_Destroy(inbox);
-        return natsConnection_Subscribe(&n->acknowledgements, connection, subject, on_acknowledgement, n);
+        s = natsConnection_Subscribe(&n->acknowledgements, connection, subject, on_acknowledgement, n);
+        return s == NATS_OK ? natsSubscription_SetPendingLimits(n->acknowledgements, ANSWERS_MAX, ANSWERS_BYTES) : s;
 }
 
 static void disconnect(Nats *n) {
