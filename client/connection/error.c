@@ -39,6 +39,9 @@ int client_fail_memory(perfd_client *c) {
 
 int client_fail_protocol(perfd_client *c, const char *what) {
         c->state = CLIENT_BROKEN;
+        if (c->fd < 0) /* of bytes that no daemon has sent to this client */
+                return client_fail(c, PERFD_E_PROTOCOL, "protocol",
+                                   "it has what the protocol does not allow: %s; is it damaged, or of a newer perfd?", what);
         return client_fail(c, PERFD_E_PROTOCOL, "protocol",
                            "the daemon sent what the protocol does not allow: %s; are both of the same version?", what);
 }

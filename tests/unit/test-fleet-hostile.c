@@ -154,6 +154,8 @@ static void test_damaged(void **state) {
                 give(&r, p);
                 assert_int_equal(only(&r)->damaged, 1);
                 assert_int_equal(r.n_refused, 1);
+                assert_null(strstr(r.refused, "the daemon")); /* it has not sent it to this reader */
+                assert_true(way > 1 || strstr(r.refused, "is it damaged, or of a newer perfd?"));
                 give(&r, played_items("a", 1, 4, 2));
                 assert_int_equal(r.n_asked, 1);
                 give(&r, played_end("a", 1, 5, 7, 0, 0));
