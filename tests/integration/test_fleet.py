@@ -53,11 +53,11 @@ class Watch:
         watch.process.communicate(timeout=perfd.PATIENCE)
         return lines
 
-    def take(self, n, status=0, said=""):
+    def take(self, n, status=0):
         lines = [self.process.stdout.readline() for _ in range(n)]
         self.process.terminate()
         rest, errors = self.process.communicate(timeout=perfd.PATIENCE)
-        equal((self.process.returncode, rest, without_away(errors) if said else errors), (status, "", said), "what it ends with")
+        equal((self.process.returncode, rest, errors), (status, "", ""), "what it ends with")
         return lines
 
 
@@ -89,7 +89,8 @@ def test_every_call():
         equal((route["epoch"], route["matched"], route["published"], route["held"], route["balanced"], route["connected"]),
               (row["epoch"], n, n, 0, True, False), "its route")
         for host in ("db*", "db1"):  # by a glob here, or by the server: there is no last message of its subject
-            equal(fleet(server, "ledger", "--host", host)[0], [], f"rows of {host}")
+            said = f"no host matches '{host}' in the stream 'perfd'"
+            check(said in fleet(server, "ledger", "--host", host, status=1)[1], f"what is said of {host}")
         items = [json.loads(line) for line in Watch(server, "calls", "--all", "--json", "--host", "web*").take(n)]
         equal({(i["host"], i["kind"], i["event"]) for i in items}, {("web1", "sample", "calls")}, "what items are")
         times = [i["time"] for i in items]
@@ -182,12 +183,12 @@ class Durable:
     def take(self, n):
         return [json.loads(self.process.stdout.readline()) for _ in range(n)]
 
-    def end(self, number, said=""):
+    def end(self, number):
         """What it has written until then, in whole lines."""
         self.process.send_signal(number)
         rest, error = self.process.stdout.read(), self.process.stderr.read()  # which have an end when it has
         status = 0 if number == signal.SIGTERM else -number
-        equal((self.process.wait(perfd.PATIENCE), without_away(error) if said else error), (status, said), f"the end by {number}")
+        equal((self.process.wait(perfd.PATIENCE), error), (status, ""), f"the end by {number}")
         return [json.loads(line) for line in rest.split("\n")[:-1]]
 
 
@@ -292,7 +293,8 @@ def test_killed_server():
                     plain.put(made(m, m.bytes, f"perfd.{host}.calls"))
             for reader in readers:
                 equal({json.loads(reader.process.stdout.readline())["host"] for _ in range(100)}, {host}, f"the host behind {number}")
-        equal((readers[0].end(signal.SIGTERM, 2 * AWAY), readers[1].take(0, said=2 * AWAY)), ([], []), "what is left")
+                equal(without_away(reader.process.stderr.readline() + reader.process.stderr.readline()), AWAY, f"what is said behind {number}")
+        equal((readers[0].end(signal.SIGTERM), readers[1].take(0)), ([], []), "what is left")
 
 
 def test_steady():
