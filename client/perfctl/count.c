@@ -5,6 +5,7 @@
 #include "client/perfctl/count.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -32,6 +33,7 @@ typedef struct Count {
         HostWall host_wall;  /* for Perfctl.gap */
         uint64_t latest;     /* of the stream's clock, ns: the last item or reading that came */
         uint64_t received, missed; /* items, and those of gaps */
+        char missed_for[32]; /* the reason of the last one */
         uint64_t next;       /* CLOCK_MONOTONIC: when the interval ends; 0: it has not begun */
         uint64_t counted;    /* in all intervals */
         bool has_table;      /* one was printed */
@@ -211,6 +213,7 @@ static void on_gap(void *userdata, const perfd_gap *gap) {
 
         c->loop.loss.dropped += gap->items;
         c->missed += gap->items;
+        (void)snprintf(c->missed_for, sizeof(c->missed_for), "%s", gap->reason);
 }
 
 static void on_removed(void *userdata, uint32_t id, const char *name) {
@@ -278,7 +281,7 @@ int count_run(Perfctl *p, const CountOptions *options) {
                 print_last(&c); /* of a stream that broke off */
         if (c.latest > 0)
                 host_note(p, NOTE_WALL, "%" PRIu64, c.latest + (uint64_t)c.wall_offset);
-        host_note(p, NOTE_SUM, "%" PRIu64 " %" PRIu64 " %" PRIu64, c.counted, c.received, c.missed);
+        host_note(p, NOTE_SUM, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %s", c.counted, c.received, c.missed, c.missed_for);
         free(c.fields);
         event_words_deinit(&c.counted_only);
         kallsyms_deinit(&c.symbols);

@@ -13,7 +13,7 @@
 #define NOTE_START "start"     /* the stream has begun */
 #define NOTE_WALL "wall"       /* WALL: it was there at this time, ns since 1970 */
 #define NOTE_END "end"         /* REASON EXACT BALANCED [LOSS COUNT]...: the daemon has ended it, with this closing ledger */
-#define NOTE_SUM "sum"         /* PRINTED RECEIVED MISSED: of items, as far as it came */
+#define NOTE_SUM "sum"         /* PRINTED RECEIVED MISSED [REASON]: of items, as far as it came, and of its last gap */
 #define NOTE_PASSING "passing" /* WHY: it fails for something that may pass */
 
 /* What is put between both has this wall time, ns since 1970, which is wrong by `error` at most; UINT64_MAX: nobody knows. */

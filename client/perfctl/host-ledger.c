@@ -41,8 +41,9 @@ void host_sum_take_end(HostSum *s, const char *text) {
 /* Of a stream without a closing ledger it is known only what its gaps have said. */
 void host_sum_take_sum(HostSum *s, const char *text) {
         uint64_t printed, received, missed;
+        char reason[32] = "outbox";
 
-        if (sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &printed, &received, &missed) != 3)
+        if (sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %31s", &printed, &received, &missed, reason) < 3)
                 return;
         s->printed += printed;
         s->received += received;
@@ -53,7 +54,7 @@ void host_sum_take_sum(HostSum *s, const char *text) {
         free(s->reason);
         s->reason = NULL;
         if (missed > 0)
-                add_lost(s, "outbox", missed);
+                add_lost(s, reason, missed);
 }
 
 void host_sum_deinit(HostSum *s) {

@@ -101,12 +101,16 @@ static void print_end(const StreamLoop *l, const perfd_end *end, uint64_t n, con
         free(text);
 }
 
+static bool is_of_gaps(const char *reason) {
+        return strcmp(reason, "outbox") == 0 || strcmp(reason, "relay_queue") == 0 || strcmp(reason, "memory") == 0;
+}
+
 /* What gaps stand for. */
 static uint64_t dropped_in_gaps(const perfd_subscriber_ledger *own) {
         uint64_t n = 0;
 
         for (size_t i = 0; i < own->n_dropped; i++)
-                if (strcmp(own->dropped[i].reason, "outbox") == 0 || strcmp(own->dropped[i].reason, "memory") == 0)
+                if (is_of_gaps(own->dropped[i].reason))
                         n += own->dropped[i].count;
         return n;
 }

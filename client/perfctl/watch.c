@@ -2,6 +2,7 @@
 #include "client/perfctl/watch.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ typedef struct Watch {
         ItemPlans plans;
         uint64_t printed;
         uint64_t received, missed; /* items, and those of gaps */
+        char missed_for[32]; /* the reason of the last one */
         uint64_t gap_due;    /* CLOCK_MONOTONIC: when Perfctl.gap is told at the latest; UINT64_MAX: it is, or there is none */
         uint64_t began;      /* CLOCK_REALTIME: the stream */
         int64_t wall_offset; /* when it began */
@@ -156,6 +158,7 @@ static void on_gap(void *userdata, const perfd_gap *gap) {
         Watch *w = userdata;
 
         w->missed += gap->items;
+        (void)snprintf(w->missed_for, sizeof(w->missed_for), "%s", gap->reason);
         if (is_full(w))
                 return;
         w->loop.loss.dropped += gap->items;
@@ -243,7 +246,7 @@ int watch_run(Perfctl *p, const WatchOptions *options) {
         w.loop.tick = p->gap.why ? on_tick : NULL;
         r = stream_loop_run(&w.loop, &options->subscription, &callbacks, NULL);
         put_host_gap_alone(&w); /* it was lost again */
-        host_note(p, NOTE_SUM, "%" PRIu64 " %" PRIu64 " %" PRIu64, w.printed, w.received, w.missed);
+        host_note(p, NOTE_SUM, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %s", w.printed, w.received, w.missed, w.missed_for);
         kallsyms_deinit(&w.symbols);
         item_plans_deinit(&w.plans);
         return r;

@@ -90,7 +90,7 @@ typedef struct perfd_gap_event {
 
 /* What this subscriber did not get. */
 typedef struct perfd_gap {
-        const char *reason; /* "outbox", "memory"; "expired": perfd_feed() */
+        const char *reason; /* "outbox", of a client of a relay "relay_queue"; "memory"; "expired": perfd_feed() */
         uint64_t first_sequence, last_sequence;
         uint64_t items;
         uint64_t from, to;  /* times of the first and of the last item that is missing */
@@ -102,12 +102,12 @@ typedef struct perfd_gap {
 typedef struct perfd_end {
         const char *reason;         /* "stopped", "shutdown", "overflow", "limit" */
         uint64_t received;          /* items that came, counted here: has to be own->sent */
-        uint64_t missed;            /* items of all gaps: has to be own->dropped "outbox" and "memory" */
+        uint64_t missed;            /* items of all gaps: has to be own->dropped "outbox", "relay_queue" and "memory" */
         const perfd_result *ledger; /* the closing ledger, valid during the callback */
         const perfd_subscriber_ledger *own; /* the row of this stream; NULL if there is none */
         /*
          * What was lost while the stream was there, at all stages, of what it has asked for: a count for each reason, only of
-         * those above 0. "outbox" and "late" are of this stream; "probe_missed" are hits that the kernel could not count;
+         * those above 0. "outbox", "relay_queue" and "late" are of this stream; "probe_missed" are hits that the kernel could not count;
          * "side_records" is what a full ring lost of its side records, which say who tasks are.
          */
         const perfd_count *lost;

@@ -13,7 +13,7 @@
 static void subscriber_row(const Subscriber *s, uint64_t in_merge, SubscriberRow *ret) {
         *ret = (SubscriberRow){ .id = s->id, .matched = s->matched - s->filtered, .sent = s->outbox.sent_items,
                                 .queued = s->outbox.queued_items + in_merge, .late = s->late, .order = s->order,
-                                .latency = s->latency };
+                                .latency = s->latency, .is_relayed = s->is_relayed };
         memcpy(ret->peer, s->peer, sizeof(ret->peer));
         memcpy(ret->dropped, s->outbox.dropped_items, sizeof(ret->dropped));
         ret->balanced = ret->matched == ret->sent + ret->queued + outbox_dropped(&s->outbox) + ret->late;
@@ -79,8 +79,10 @@ void subscriber_row_fill(const SubscriberRow *from, Perfd__V1__SubscriberLedger 
         static const char *const orders[] = { [STREAM_BY_TIME] = "time", [STREAM_BY_CPU] = "cpu" };
 
         for (unsigned i = 0; i < N_SUBSCRIBER_DROPS; i++) {
+                const char *of_gap = i < _GAP_REASON_MAX ? gap_reason_name((GapReason)i, from->is_relayed) : NULL;
+
                 counts[i] = (Perfd__V1__Count)PERFD__V1__COUNT__INIT;
-                counts[i].reason = (char *)(i < _GAP_REASON_MAX ? gap_reason_name((GapReason)i) : "late");
+                counts[i].reason = (char *)(of_gap ? of_gap : "late");
                 counts[i].count = i < _GAP_REASON_MAX ? from->dropped[i] : from->late;
                 dropped[i] = &counts[i];
         }

@@ -100,7 +100,7 @@ typedef struct SubscriberRow {
         char peer[SUBSCRIBER_PEER_SIZE];
         StreamOrder order;
         nsec_t latency;
-        bool balanced;
+        bool balanced, is_relayed;
 } SubscriberRow;
 
 /* Samples that were too late for every stream that selected them, each counted once. */

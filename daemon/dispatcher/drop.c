@@ -42,8 +42,8 @@ static void log_end(const Subscriber *s, const char *why) {
 
         if (lost > 0)
                 (void)snprintf(losses, sizeof(losses), ", %llu lost (%s %llu, %s %llu, late %llu)", (unsigned long long)lost,
-                               gap_reason_name(GAP_OUTBOX), (unsigned long long)s->outbox.dropped_items[GAP_OUTBOX],
-                               gap_reason_name(GAP_MEMORY), (unsigned long long)s->outbox.dropped_items[GAP_MEMORY],
+                               gap_reason_name(GAP_OUTBOX, s->is_relayed), (unsigned long long)s->outbox.dropped_items[GAP_OUTBOX],
+                               gap_reason_name(GAP_MEMORY, s->is_relayed), (unsigned long long)s->outbox.dropped_items[GAP_MEMORY],
                                (unsigned long long)s->late);
         log_print_with(why || lost > 0 ? LOG_NOTICE : LOG_INFO, MESSAGE_SUBSCRIPTION_ENDED,
                        LOG_FIELDS({ "SUBSCRIBER", LOG_NUMBER(s->id) }, { "REASON", why ? "dropped" : s->close_reason },

@@ -191,6 +191,7 @@ int dispatcher_subscribe(Dispatcher *d, Subscriber *s) {
                 subscriber_widen(s);
         frame_reader_init(&s->in, STREAM_MAX_REQUEST);
         outbox_init(&s->outbox, s->queue_bytes, s->overflow);
+        s->outbox.is_relayed = s->is_relayed;
         outbox_set_accounts(&s->outbox, s->account, &d->queues);
         if (subscriber_watch(d, s) < 0) { /* epoll_ctl(2): ENOMEM, or ENOSPC because of fs.epoll.max_user_watches */
                 subscriber_drop(d, s, "there is no memory to watch its socket");

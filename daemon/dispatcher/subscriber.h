@@ -37,6 +37,7 @@ typedef struct Subscriber {
         uint64_t from;
         Overflow overflow;
         size_t queue_bytes;
+        bool is_relayed; /* its connection was made for a client of a relay */
         nsec_t latency; /* how long an item may take to it */
         /* decides on the dispatcher which samples it gets; moves to its channel. NULL: readers alone decide */
         ProcessCondition *condition;

@@ -11,10 +11,11 @@
 #include "proto/item-fields.h"
 #include "proto/perfd.pb-c.h"
 
-const char *gap_reason_name(GapReason reason) {
+const char *gap_reason_name(GapReason reason, bool is_relayed) {
         static const char *const names[] = { [GAP_OUTBOX] = "outbox", [GAP_MEMORY] = "memory" };
+        static const char *const relayed[] = { [GAP_OUTBOX] = "relay_queue", [GAP_MEMORY] = "memory" };
 
-        return names[reason];
+        return is_relayed ? relayed[reason] : names[reason];
 }
 
 void gap_deinit(Gap *g) {
@@ -126,7 +127,7 @@ int gap_add(Gap *g, const Packet *p) {
         return 0;
 }
 
-int gap_encode(const Gap *g, uint64_t first_sequence, Packet **ret_packet) {
+int gap_encode(const Gap *g, const char *reason, uint64_t first_sequence, Packet **ret_packet) {
         _cleanup_free_ Perfd__V1__GapEvent *events = calloc(g->n_counts + 1, sizeof(*events));
         _cleanup_free_ Perfd__V1__GapEvent **pointers = calloc(g->n_counts + 1, sizeof(*pointers));
         Perfd__V1__Gap gap = PERFD__V1__GAP__INIT, *gaps[] = { &gap };
@@ -141,7 +142,7 @@ int gap_encode(const Gap *g, uint64_t first_sequence, Packet **ret_packet) {
                 events[i].event = g->counts[i].event;
                 events[i].items = g->counts[i].items;
         }
-        gap.reason = (char *)gap_reason_name(g->reason);
+        gap.reason = (char *)reason;
         gap.first_sequence = first_sequence;
         gap.last_sequence = first_sequence + g->n_packets - 1;
         gap.items = g->n_items;

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,7 +22,8 @@ typedef enum GapReason {
         _GAP_REASON_MAX,
 } GapReason;
 
-const char *gap_reason_name(GapReason reason);
+/* is_relayed: the queue is that of a client of a relay, which has none of its own. Static. */
+const char *gap_reason_name(GapReason reason, bool is_relayed);
 
 typedef struct Gap {
         GapReason reason;
@@ -41,5 +43,5 @@ static inline size_t gap_bytes(const Gap *g) {
 
 /* The packet, of items only, is missing too. -ENOMEM: nothing more can be told of this gap. */
 int gap_add(Gap *g, const Packet *p);
-/* A sealed packet that is kept and has nothing but this gap. -ENOMEM. */
-int gap_encode(const Gap *g, uint64_t first_sequence, Packet **ret_packet);
+/* A sealed packet that is kept and has nothing but this gap, with this name of its reason. -ENOMEM. */
+int gap_encode(const Gap *g, const char *reason, uint64_t first_sequence, Packet **ret_packet);

@@ -34,7 +34,7 @@ static int outbox_settle_gap(Outbox *o) {
         OutboxEntry *e = o->head;
         int r;
 
-        r = gap_encode(&e->gap, o->next_sequence, &e->packet);
+        r = gap_encode(&e->gap, gap_reason_name(e->gap.reason, o->is_relayed), o->next_sequence, &e->packet);
         if (r < 0)
                 return r;
         o->next_sequence += e->gap.n_packets;

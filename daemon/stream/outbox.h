@@ -54,6 +54,7 @@ enum {
 typedef struct Outbox {
         size_t limit; /* bytes of packets that may be dropped, OUTBOX_PACKET_COST for each included */
         Overflow overflow;
+        bool is_relayed; /* set behind outbox_init(): it is the queue of a client of a relay, which gaps then say */
         OutboxEntry *head, *tail;
         OutboxEntry *oldest; /* the first that can be dropped */
         size_t head_sent;    /* bytes of the head's frame that left already */

@@ -61,7 +61,7 @@ class Checked(package.Stream):
                 yield as_dict(item)
 
     def _take_gap(self, gap):
-        require(gap.reason in ("outbox", "memory"), f"a gap for {gap.reason}")
+        require(gap.reason in ("outbox", "relay_queue", "memory"), f"a gap for {gap.reason}")
         return super()._take_gap(gap)
 
     def _take_end(self, end):

@@ -25,7 +25,7 @@ from test_remote import Host
 
 NOTHING = "version: 1\n"
 FLOOD = RATE // 5  # calls a second of each process; four of them are traced, and run until both hosts have samples again
-LINE = re.compile(rb'{"host":"([^"]+)".*?"kind":"([a-z]+)"(?:,"reason":"([a-z]+)")?')
+LINE = re.compile(rb'{"host":"([^"]+)".*?"kind":"([a-z_]+)"(?:,"reason":"([a-z_]+)")?')
 
 
 def config_of(pids):

@@ -82,14 +82,14 @@ def test_stopped_relay():
             await_more(out, names[0])
         finally:
             relay.process.send_signal(signal.SIGCONT)
-        wait_until(lambda: out.count(names[1], "outbox"), "the gap")
+        wait_until(lambda: out.count(names[1], "relay_queue"), "the gap")
         await_more(out, names[1])
         end(watch, loads)
         items = out.rows()
         for name, load in zip(names, loads):
             check_host(items, name, load.counts, 0)
         check_sum(items)
-        check(items[-1]["lost"]["outbox"] > 0, f"nothing is lost: {items[-1]}")
+        check(items[-1]["lost"]["relay_queue"] > 0, f"nothing is lost: {items[-1]}")
 
 
 if __name__ == "__main__":

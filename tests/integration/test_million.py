@@ -26,7 +26,7 @@ QUEUE = 64 << 20  # bytes of perfd's queue for a reader: some seconds at that ra
 SMALL = 1 << 20  # of one that is to overflow
 TRIES = 3
 HELD = 1.25  # times as long as RATE says: in such a time the load was not kept from its CPUs, and so was nobody
-QUEUES = {"outbox", "memory"}  # losses of the queue of one reader; all others are before that, and everybody's
+QUEUES = {"outbox", "relay_queue", "memory"}  # losses of the queue of one reader; all others are before that, and everybody's
 
 
 class Run:

@@ -91,7 +91,8 @@ def test_stopped_reader():
             row, = [row for row in remote.end["ledger"] if row["kind"] == "subscriber"]
             equal((row["sent"], row["queued"]), (n, 0), "what it got")
             equal(row["matched"], n + sum(row["dropped"].values()), f"what matched: {row}")
-            check(sum(row["dropped"].values()) > 0, "nothing was dropped")
+            check(row["dropped"]["relay_queue"] > 0 and "outbox" not in row["dropped"], f"what was dropped: {row}")
+            equal(remote.stream.missing_for["relay_queue"], row["dropped"]["relay_queue"], "what gaps say of it")
         load.done(stop=True)
 
 

@@ -184,7 +184,7 @@ static void peer_check_gap(Peer *peer, const Perfd__V1__Gap *gap, uint64_t seque
         uint64_t counts[N_EVENTS + 1] = { 0 }, before = peer->items + peer->missing;
         uint32_t last = 0;
 
-        assert_string_equal(gap->reason, strcmp(gap->reason, "memory") == 0 ? "memory" : "outbox");
+        assert_string_equal(gap->reason, strcmp(gap->reason, "memory") == 0 ? "memory" : peer->is_relayed ? "relay_queue" : "outbox");
         peer->missing_for[strcmp(gap->reason, "memory") == 0 ? GAP_MEMORY : GAP_OUTBOX] += gap->items;
         assert_int_equal(gap->first_sequence, peer->sequence + 1);
         assert_int_equal(gap->last_sequence, sequence - 1);

@@ -15,6 +15,7 @@ typedef struct Peer {
         uint64_t sequence;       /* of the last packet */
         uint64_t items, missing; /* received, and told by gaps */
         uint64_t missing_for[_GAP_REASON_MAX];
+        bool is_relayed; /* as Outbox.is_relayed: gaps have other names */
         uint64_t kept, gaps;
         uint64_t kept_at[4096]; /* items pushed before the n-th kept packet: set by the pusher */
 } Peer;

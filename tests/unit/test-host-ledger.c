@@ -50,6 +50,8 @@ static void test_stream_without_end(void **state) {
         expect_lost(0, "outbox", 3);
         assert_null(sum.reason);
         assert_true(sum.is_inexact);
+        host_sum_take_sum(&sum, "5 5 2 relay_queue"); /* of the next one */
+        expect_lost(1, "relay_queue", 2);
 }
 
 static void test_what_is_not_right(void **state) {

@@ -59,6 +59,7 @@ static void test_disconnect(void **state) {
         Line l;
 
         line_init(&l, limit_of_two(), OVERFLOW_DISCONNECT, 1 << 20);
+        l.outbox.is_relayed = l.peer.is_relayed = true;
         assert_int_equal(line_push_items(&l, 1, 1000), 0);
         assert_int_equal(line_push_items(&l, 1, 1000), 0);
         assert_int_equal(line_push_items(&l, 1, 1000), OUTBOX_E_OVERFLOW);

@@ -13,7 +13,7 @@ from .items import Gap, Record, Sample, plain, zero_tid_of
 from .wall import WallTimes
 
 MAX_TASKS = 1 << 20  # that a client has to remember
-OWN_GAPS = ("outbox", "memory")  # reasons that gaps and the ledger's `dropped` have in common
+OWN_GAPS = ("outbox", "relay_queue", "memory")  # reasons that gaps and the ledger's `dropped` have in common
 
 
 class End:

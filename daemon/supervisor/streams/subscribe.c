@@ -261,6 +261,7 @@ static int streams_hand_over(Streams *s, Connection *c, const Perfd__V1__Request
                 return error_origin(-ENOMEM);
         (void)snprintf((*sub)->peer, sizeof((*sub)->peer), "%s", connection_peer(c)->text);
         (*sub)->cause = connection_cause(c);
+        (*sub)->is_relayed = connection_limit(c) && *connection_limit(c)->name;
         if (!connection_give(c, &(*sub)->fd, &(*sub)->handshake, &(*sub)->n_handshake)) {
                 free(command);
                 return -EPROTO;
