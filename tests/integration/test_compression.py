@@ -220,7 +220,7 @@ def test_stopped_reader():
             row, = [row for row in remote.end["ledger"] if row["kind"] == "subscriber"]
             equal((row["sent"], row["queued"]), (n, 0), "what it got")
             equal(n + sum(row["dropped"].values()), row["matched"], f"what matched: {row}")
-            check(n > 0 and row["dropped"]["outbox"] > 0, f"{n} samples, dropped: {row['dropped']}")
+            check(n > 0 and row["dropped"]["relay_queue"] > 0, f"{n} samples, dropped: {row['dropped']}")
 
 
 def test_end_with_a_reason():
