@@ -192,6 +192,16 @@ const char *stream_answer_read(const char *bytes, size_t n, const char *stream, 
         return NULL;
 }
 
+const char *message_answer_check(const char *bytes, size_t n) {
+        StreamAnswer error;
+        Value whole;
+        const char *no = read_whole(bytes, n, &whole, &error);
+
+        if (no || error.is_error)
+                return no;
+        return has_text(member(whole, "message"), "subject") ? NULL : "the answer has no message";
+}
+
 const char *consumer_answer_check(const char *bytes, size_t n) {
         StreamAnswer error;
         Value whole, config;

@@ -22,5 +22,7 @@ typedef struct StreamAnswer {
 
 /* About the stream of this name. NULL; or why it is no answer of JetStream, in words of one line. */
 const char *stream_answer_read(const char *bytes, size_t n, const char *stream, StreamAnswer *ret);
+/* With a message of a stream. The same; of an error NULL. */
+const char *message_answer_check(const char *bytes, size_t n);
 /* About a consumer, with all that libnats takes for granted. The same; of an error NULL. */
 const char *consumer_answer_check(const char *bytes, size_t n);

@@ -65,3 +65,19 @@ int fleet_check_consumer(FleetConnection *c, const char *stream, const char *fil
         natsMsg_Destroy(answer);
         return no ? refuse(c, filter, no) : 0;
 }
+
+int fleet_check_message(FleetConnection *c, const char *stream, const char *of) {
+        char subject[160], body[256];
+        natsMsg *answer = NULL;
+        const char *no;
+        int r;
+
+        (void)snprintf(subject, sizeof(subject), "$JS.API.STREAM.MSG.GET.%s", stream);
+        (void)snprintf(body, sizeof(body), "{\"last_by_subj\":\"%s\"}", of);
+        r = request(c, subject, body, of, &answer);
+        if (r != 0)
+                return r;
+        no = message_answer_check(natsMsg_GetData(answer), (size_t)natsMsg_GetDataLength(answer));
+        natsMsg_Destroy(answer);
+        return no ? refuse(c, of, no) : 0;
+}

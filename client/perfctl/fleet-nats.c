@@ -371,12 +371,16 @@ void fleet_source_acknowledge(FleetSource *s) {
 int fleet_source_find(FleetSource *s, const char *subject, perfd_fleet_message *ret) {
         char stream[96];
         natsStatus status;
+        int r;
 
         natsMsg_Destroy(s->found);
         s->found = NULL;
         (void)snprintf(stream, sizeof(stream), "%s-descriptors", s->read.stream);
+        r = fleet_check_message(s->connection, stream, subject);
+        if (r != 0)
+                return r;
         status = js_GetLastMsg(&s->found, s->connection->js, stream, subject, NULL, NULL);
-        if (status == NATS_NOT_FOUND)
+        if (status == NATS_NOT_FOUND || (status == NATS_OK && !s->found)) /* the second one is another answer than before */
                 return FLEET_E_NONE;
         if (status != NATS_OK)
                 return fleet_fail(s->connection, subject, status);

@@ -35,6 +35,8 @@ int fleet_claim_check(const FleetConnection *c, const char *stream, const char *
  */
 int fleet_check_stream(FleetConnection *c, const char *stream, StreamAnswer *ret);
 int fleet_check_consumer(FleetConnection *c, const char *stream, const char *filter);
+/* The same, of the last message with a subject, which need not be there. */
+int fleet_check_message(FleetConnection *c, const char *stream, const char *of);
 
 /* fleet-message.c: the message as libperfd takes it, as long as it is there. */
 perfd_fleet_message fleet_message_of(natsMsg *m);

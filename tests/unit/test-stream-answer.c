@@ -95,10 +95,19 @@ static void test_consumer(void **state) {
         assert_non_null(check_consumer("{\"stream_name\":\"perfd\",\"name\":\"x\",\"config\":{\"deliver_subject\":\"\"}}"));
 }
 
+static void test_message(void **state) {
+        static const char *const wrong[] = { "{}", "{\"message\":null}", "{\"message\":5}", "{\"message\":{}}", "{\"message\":{\"subject\":7}}" };
+        static const char right[] = "{\"message\":{\"subject\":\"perfd-descriptors.1.1\",\"seq\":1,\"data\":\"\"}}";
+
+        assert_null(message_answer_check(right, strlen(right)));
+        for (size_t i = 0; i < N(wrong); i++)
+                assert_non_null(message_answer_check(wrong[i], strlen(wrong[i])));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_stream), cmocka_unit_test(test_error), cmocka_unit_test(test_nonsense), cmocka_unit_test(test_much),
-                cmocka_unit_test(test_consumer),
+                cmocka_unit_test(test_consumer), cmocka_unit_test(test_message),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
