@@ -50,7 +50,8 @@ static void window_drop(Source *s, uint64_t offset) {
                 s->start = offset;
         } else {
                 s->n -= (size_t)before;
-                memmove(s->window, s->window + before, s->n);
+                if (s->n > 0)
+                        memmove(s->window, s->window + before, s->n);
                 s->start = offset;
         }
 }

@@ -26,8 +26,9 @@ def event_rows(end):
 
 
 def sent_to(end):
-    """What it says of the subscriber itself."""
-    return [(row["matched"], row["sent"], row["dropped"], row["queued"]) for row in end["ledger"] if row["kind"] == "subscriber"]
+    """What it says of the subscriber itself, whose full queue has another name if it is behind a relay."""
+    return [(row["matched"], row["sent"], {name.replace("relay_queue", "outbox"): n for name, n in row["dropped"].items()}, row["queued"])
+            for row in end["ledger"] if row["kind"] == "subscriber"]
 
 
 class Reader(threading.Thread):
