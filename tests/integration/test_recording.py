@@ -121,8 +121,10 @@ def test_pipes():
 def samples_of_perf(path):
     ran = run([*PERF, "script", "--ns", "-F", "pid,tid,cpu,time,period,event", "-i", path])
     check(ran.returncode == 0, ran.stderr)
-    found = re.findall(r"^ *(\d+)/(\d+) +\[(\d+)\] +(\d+)\.(\d{9}): +(\d+) +([\w:-]+): *$", ran.stdout.decode(), re.M)
-    return sorted((int(s + ns), event, int(pid), int(tid), int(cpu), int(period)) for pid, tid, cpu, s, ns, period, event in found)
+    found = re.findall(r"^ *(-?\d+)/(-?\d+) +\[(\d+)\] +(\d+)\.(\d{9}): +(\d+) +([\w:-]+): *$", ran.stdout.decode(), re.M)
+    # -1 is the number that a task has when it is nearly gone
+    return sorted((int(s + ns), event, int(pid) & 0xffffffff, int(tid) & 0xffffffff, int(cpu), int(period))
+                  for pid, tid, cpu, s, ns, period, event in found)
 
 
 def test_samples():
@@ -137,7 +139,8 @@ def test_samples():
             found = sorted((int(time), event, *map(int, numbers)) for _, time, event, *numbers in (line for line in lines if line[0] == "SAMPLE"))
             expected = samples_of_perf(path)
             check(len(expected) > 10, f"perf has {len(expected)} samples")
-            equal(found, expected, f"samples with {options}")
+            equal((sorted(set(found) - set(expected))[:3], sorted(set(expected) - set(found))[:3]), ([], []), f"samples with {options}")
+            equal(len(found), len(expected), f"samples with {options}")
             exits = [line for line in lines if line[0] == "EXIT"]
             check(len(exits) >= 6 and all(int(time) > 0 and int(pid) > 0 for _, time, _, pid, *_ in exits), f"records of ends: {exits[:3]}")
 
