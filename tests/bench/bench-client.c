@@ -158,7 +158,7 @@ static const Case *beside(const Case *c) {
 
 static void print_table(void) {
         printf("ns of CPU per item, medians; instructions %s\n\n%-44s %8s %8s %8s %13s\n",
-               stopwatch_counter >= 0 ? "counted here" : "as in " INSTRUCTIONS, "", "ns", "M/s", "x bare", "instructions");
+               stopwatch_counter >= 0 ? "counted here" : "as in tests/bench/client-instructions.txt", "", "ns", "M/s", "x bare", "instructions");
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 const Case *c = &cases[i];
 

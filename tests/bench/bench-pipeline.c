@@ -246,7 +246,7 @@ static double copying(const char *how) {
 
 static void print_table(void) {
         printf("ns of CPU per sample, medians; instructions %s\n\n",
-               stopwatch_counter >= 0 ? "counted here" : "as in " INSTRUCTIONS);
+               stopwatch_counter >= 0 ? "counted here" : "as in tests/bench/instructions.txt");
         printf("%-40s %7s %10s %7s %8s %16s %13s\n", "", "reader", "dispatcher", "both", "x copy", "x copy+socket",
                "instructions");
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
