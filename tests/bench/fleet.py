@@ -83,7 +83,7 @@ def run(options):
             parts = Parts(daemon, server, hosts)
             load.go()
             load.done(seconds=options.seconds + perfd.PATIENCE)
-            time.sleep(1)  # what is on its way is stored by then, or at the stop
+            time.sleep(1)  # belongs to what is measured, as the divisor below says: the last batches come in it
             spent = parts.spent()
             relays = sum(memory_of(pid, "Pss") for pid in parts.pids["relays"]) / options.hosts
             memory = {"perfd": memory_of(daemon.pid), "nats-server": memory_of(server.process.pid), "relay": relays}
