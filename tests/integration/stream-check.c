@@ -10,8 +10,8 @@
  *
  *   > subscribed        the stream has begun
  *   SIGTERM             asks for the end
- *   > {"items":N,"records":N,"backwards":N,"gaps":N,"missed":N,"matched":N,"sent":N,"outbox":N,"memory":N,"late":N,"queued":N,
- *      "balanced":BOOL,"gap_last":BOOL,"reason":"stopped","looks":N,"cpus":[N,...],"steps":["...",...],
+ *   > {"items":N,"records":N,"backwards":N,"gaps":N,"missed":N,"matched":N,"sent":N,"outbox":N,"relay_queue":N,
+ *      "memory":N,"late":N,"queued":N,"balanced":BOOL,"gap_last":BOOL,"reason":"stopped","looks":N,"cpus":[N,...],"steps":["...",...],
  *      "unbalanced":["...",...],"stalled":BOOL,"occurred":N,"lost":{"REASON":N,...}}
  * records: the items that are no samples. cpus: samples of each CPU. looks: how often it had to wait for no bell.
  * backwards: items older than their predecessor, in the whole stream or, with ORDER cpu, on their own CPU; and, with ORDER
@@ -175,11 +175,11 @@ static void on_end(void *userdata, const perfd_end *end) {
         if (!end->own)
                 return;
         printf("{\"items\":%llu,\"records\":%llu,\"backwards\":%llu,\"gaps\":%llu,\"missed\":%llu,\"matched\":%llu,\"sent\":%llu,"
-               "\"outbox\":%llu,\"memory\":%llu,\"late\":%llu,\"queued\":%llu,\"balanced\":%s,\"gap_last\":%s,\"reason\":\"%s\",\"looks\":%llu,\"cpus\":[",
+               "\"outbox\":%llu,\"relay_queue\":%llu,\"memory\":%llu,\"late\":%llu,\"queued\":%llu,\"balanced\":%s,\"gap_last\":%s,\"reason\":\"%s\",\"looks\":%llu,\"cpus\":[",
                (unsigned long long)s->items, (unsigned long long)s->records, (unsigned long long)s->backwards, (unsigned long long)s->gaps,
                (unsigned long long)end->missed, (unsigned long long)end->own->matched,
                (unsigned long long)end->own->sent, (unsigned long long)dropped(end->own, "outbox"),
-               (unsigned long long)dropped(end->own, "memory"),
+               (unsigned long long)dropped(end->own, "relay_queue"), (unsigned long long)dropped(end->own, "memory"),
                (unsigned long long)dropped(end->own, "late"), (unsigned long long)end->own->queued,
                perfd_result_is_balanced(end->ledger) ? "true" : "false", s->gap_last ? "true" : "false", end->reason,
                (unsigned long long)s->looks);

@@ -10,7 +10,7 @@ import tempfile
 import time
 
 import perfd
-from checker import Checker
+from checker import IN_GAPS, Checker
 from nats import READER, Publisher, Server
 from perfd import Daemon, Workload, add, check, equal, pb, wait_until
 from relay import Relay
@@ -26,7 +26,6 @@ QUEUE = 64 << 20  # bytes of perfd's queue for a reader: some seconds at that ra
 SMALL = 1 << 20  # of one that is to overflow
 TRIES = 3
 HELD = 1.25  # times as long as RATE says: in such a time the load was not kept from its CPUs, and so was nobody
-QUEUES = {"outbox", "relay_queue", "memory"}  # losses of the queue of one reader; all others are before that, and everybody's
 
 
 class Run:
@@ -131,7 +130,7 @@ def check_stopped(remote):
     """Its gaps are what its queue has dropped, the sum closes, and a reader beside it has none."""
     run = Run(remote, between=stop_between, queue=SMALL)
     check_local(run)
-    equal(run.seen["missed"], sum(run.lost.get(reason, 0) for reason in QUEUES), "items of its gaps, and what its queue dropped")
+    equal(run.seen["missed"], sum(run.lost.get(reason, 0) for reason in IN_GAPS), "items of its gaps, and what its queue dropped")
     if not SLOW:  # a sanitizer's load is less than what sockets hold
         check(run.seen["gaps"] > 0, f"it has lost nothing, the test shows nothing: {run.lost}")
 
@@ -202,7 +201,7 @@ class Published:
                                   timeout=4 * perfd.PATIENCE)
         self.lost = {reason: n for reason, n in losses_of(stored.end).items() if n > 0}
         equal(stored.n + sum(self.lost.values()), self.n, f"what is stored, and {self.lost}")
-        equal(sum(stored.gaps.values()), sum(self.lost.get(reason, 0) for reason in QUEUES), "items of its gaps, and what queues dropped")
+        equal(sum(stored.gaps.values()), sum(self.lost.get(reason, 0) for reason in IN_GAPS), "items of its gaps, and what queues dropped")
         row = json.loads(done.stdout)
         equal((row["consumed"], row["matched"]), (stored.n, stored.n + sum(row["lost"].values())), f"the row of the fleet: {row}")
 
