@@ -86,13 +86,20 @@ static void on_look(Publishing *p) {
         go_on(p, publishing_is_full(p));
 }
 
+/* Of one server the same refusal comes in other words, by where the connection was: what is to be done, which stands last, is the same. */
+static bool is_same_notice(const char *a, const char *b) {
+        const char *last_a = strstr(a, "; ") ? NULL : strrchr(a, ':'), *last_b = strstr(b, "; ") ? NULL : strrchr(b, ':');
+
+        return strcmp(a, b) == 0 || (last_a && last_b && strlen(last_a) > strlen(": ") && strcmp(last_a, last_b) == 0);
+}
+
 /* A server that is away would say the same each five seconds. */
 static void on_changed(void *userdata, bool is_connected, const char *text) {
         Publishing *p = userdata;
 
         if (is_connected)
                 log_print_with(LOG_INFO, MESSAGE_PUBLISHING, LOG_FIELDS({ "ADDRESS", text }), "publishing to %s", text);
-        else if (p->is_connected || strcmp(p->notice, text) != 0)
+        else if (p->is_connected || !is_same_notice(p->notice, text))
                 log_print_with(LOG_WARNING, MESSAGE_NOT_PUBLISHING, LOG_FIELDS({ "REASON", "no-server" }),
                                "nothing is published now, and what comes is kept until there is a server: %s", text);
         p->is_connected = is_connected;
