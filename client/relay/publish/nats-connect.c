@@ -78,6 +78,8 @@ static natsStatus set_general(natsOptions *o, const ServerUrl *url, const NatsCa
         if (s == NATS_OK)
                 s = natsOptions_SetMaxPendingMsgs(o, PENDING_MAX);
         if (s == NATS_OK)
+                s = natsOptions_SetSendAsap(o, true); /* a message is a packet: another thread that waits for more would only cost */
+        if (s == NATS_OK)
                 s = natsOptions_SetClosedCB(o, callbacks->closed, callbacks->userdata);
         return s == NATS_OK ? natsOptions_SetErrorHandler(o, callbacks->error, callbacks->userdata) : s;
 }

@@ -17,9 +17,13 @@
 
 /* ---- what is said; with the lock ---------------------------------------------------------------------------------- */
 
+/* Once, until the relay looks. */
 static void ring(Nats *n) {
         uint64_t one = 1;
 
+        if (n->has_rung)
+                return;
+        n->has_rung = true;
         (void)!write(n->bell, &one, sizeof(one)); /* it is full: it is readable */
 }
 
@@ -60,7 +64,8 @@ static void take_stored(Nats *n, uint64_t number) {
         if (n->is_doubtful && !n->is_lost)
                 say_connected(n);
         ring(n);
-        pthread_cond_signal(&n->changed);
+        if (n->queue.unsent) /* the window may have been full; else the thread waits for the next message */
+                pthread_cond_signal(&n->changed);
 }
 
 /* The message is given back before the relay is told, because the relay may close libnats then, which forgets what is given back later. */
@@ -242,17 +247,18 @@ static void wait_for(Nats *n, nsec_t most) {
 
 /* A copy, because the message can be another's as soon as the lock is open. */
 static natsStatus copy(const Nats *n, const Message *m, natsMsg **ret) {
+        _cleanup_free_ char *both = m->n_prefix > 0 ? malloc(m->n_prefix + m->length) : NULL;
         char reply[sizeof(n->inbox) + 24];
-        _cleanup_free_ char *bytes = malloc(m->n_prefix + m->length + 1);
         natsStatus s;
 
         (void)snprintf(reply, sizeof(reply), "%s.%llu", n->inbox, (unsigned long long)m->number);
-        if (!bytes)
+        if (m->n_prefix > 0 && !both)
                 return NATS_NO_MEMORY;
-        if (m->n_prefix > 0)
-                memcpy(bytes, m->prefix, m->n_prefix);
-        memcpy(bytes + m->n_prefix, m->bytes, m->length);
-        s = natsMsg_Create(ret, m->subject, reply, bytes, (int)(m->n_prefix + m->length));
+        if (both) {
+                memcpy(both, m->prefix, m->n_prefix);
+                memcpy(both + m->n_prefix, m->bytes, m->length);
+        }
+        s = natsMsg_Create(ret, m->subject, reply, both ? both : (const char *)m->bytes, (int)(m->n_prefix + m->length));
         if (s == NATS_OK)
                 s = natsMsgHeader_Set(*ret, "Nats-Msg-Id", m->id);
         for (unsigned i = 0; i < m->n_headers && s == NATS_OK; i++)

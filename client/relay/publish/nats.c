@@ -35,8 +35,9 @@ static void nats_publish(Publisher *p, Message *m) {
         Nats *n = (Nats *)p;
 
         pthread_mutex_lock(&n->lock);
+        if (!n->queue.unsent) /* else the thread is at work, or waits for room in the window */
+                pthread_cond_signal(&n->changed);
         message_queue_push(&n->queue, m);
-        pthread_cond_signal(&n->changed);
         pthread_mutex_unlock(&n->lock);
 }
 
@@ -64,6 +65,7 @@ static void nats_dispatch(Publisher *p) {
         if (read(n->watch, &rings, sizeof(rings)) > 0)
                 end_wait(n);
         pthread_mutex_lock(&n->lock);
+        n->has_rung = false;
         stored = message_queue_take_stored(&n->queue);
         has_notice = n->has_notice;
         is_connected = n->is_connected;

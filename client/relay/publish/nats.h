@@ -41,6 +41,7 @@ typedef struct Nats {
         unsigned port;            /* of the server that the thread connects to, or is connected to */
         nsec_t busy_since;        /* the thread may wait for that server's socket; 0: it does not */
         char server[SERVER_HOST_MAX + 32];
+        bool has_rung;            /* the bell, since the relay looked last */
         bool has_notice, is_connected;
         char notice[NATS_TEXT_SIZE];
 
