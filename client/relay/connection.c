@@ -73,7 +73,7 @@ void connection_log_end(RelayConnection *c, const char *reason, const char *text
 /* ---- birth and death --------------------------------------------------------------------------------------------- */
 
 static void close_perfd(RelayConnection *c) {
-        c->perfd_source = sd_event_source_disable_unref(c->perfd_source);
+        socket_set_forget(&c->relay->sockets, &c->perfd_socket);
         c->perfd_fd = close_fd(c->perfd_fd);
         frame_reader_deinit(&c->greeting);
         unwritten_deinit(&c->in);
@@ -88,7 +88,7 @@ RelayConnection *connection_free(RelayConnection *c) {
         c->relay->n_handshakes -= c->name == NULL; /* it was not admitted */
         relay_count(&c->relay->counters.n_closed, 1);
         relay_count(&c->relay->counters.n_admitted_closed, c->name != NULL);
-        sd_event_source_disable_unref(c->source);
+        socket_set_forget(&c->relay->sockets, &c->socket);
         sd_event_source_disable_unref(c->timer);
         close_perfd(c);
         SSL_free(c->ssl);
@@ -102,21 +102,18 @@ RelayConnection *connection_free(RelayConnection *c) {
         return NULL;
 }
 
-static int on_tls(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+static void on_tls(void *userdata, uint32_t revents) {
         RelayConnection *c = userdata;
-        uint32_t asked = 0;
 
-        (void)sd_event_source_get_io_events(source, &asked);
-        if ((revents & (EPOLLERR | EPOLLHUP)) && !(asked & (EPOLLIN | EPOLLOUT))) {
+        if ((revents & (EPOLLERR | EPOLLHUP)) && !(c->socket.events & (EPOLLIN | EPOLLOUT))) {
                 int error = 0;
                 socklen_t size = sizeof(error);
 
-                (void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+                (void)getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &size);
                 connection_lose(c, "lost", error != 0 ? strerror(error) : "it has closed the connection");
-                return 0;
+                return;
         }
         connection_progress(c);
-        return 0;
 }
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -156,7 +153,8 @@ void connection_new(Relay *r, int fd, const struct sockaddr_storage *address) {
                 return;
         }
         *c = (RelayConnection){ .relay = r, .fd = fd, .perfd_fd = -1, .address = *address, .next = r->connections,
-                                .place = &r->connections, .generation = r->generation };
+                                .place = &r->connections, .generation = r->generation,
+                                .socket = { .fd = fd, .ready = on_tls, .userdata = c } };
         if (c->next)
                 c->next->place = &c->next;
         r->connections = c;
@@ -165,8 +163,6 @@ void connection_new(Relay *r, int fd, const struct sockaddr_storage *address) {
         set_options(fd);
         c->ssl = SSL_new(r->tls);
         k = c->ssl && SSL_set_fd(c->ssl, fd) == 1 ? 0 : -ENOMEM;
-        if (k >= 0)
-                k = sd_event_add_io(r->event, &c->source, fd, EPOLLIN, on_tls, c);
         if (k >= 0)
                 k = sd_event_add_time(r->event, &c->timer, CLOCK_MONOTONIC, 0, 1000, on_timer, c);
         if (k < 0) {
@@ -222,14 +218,10 @@ static uint32_t perfd_events(const RelayConnection *c, nsec_t *ret_wait) {
 
 /* The end of perfd's side is told even to who asks for nothing, so then it is not asked at all. */
 static int watch_perfd(RelayConnection *c, uint32_t events) {
-        int r;
-
-        if (!c->perfd_source)
-                return 0;
-        if (events == 0)
-                return sd_event_source_set_enabled(c->perfd_source, SD_EVENT_OFF);
-        r = sd_event_source_set_io_events(c->perfd_source, events);
-        return r < 0 ? r : sd_event_source_set_enabled(c->perfd_source, SD_EVENT_ON);
+        if (events != 0)
+                return socket_set_watch(&c->relay->sockets, &c->perfd_socket, events);
+        socket_set_forget(&c->relay->sockets, &c->perfd_socket);
+        return 0;
 }
 
 static int watch_timer(RelayConnection *c, nsec_t wait) {
@@ -247,7 +239,7 @@ static int watch_timer(RelayConnection *c, nsec_t wait) {
 void connection_watch(RelayConnection *c) {
         nsec_t wait;
         uint32_t events = perfd_events(c, &wait);
-        int r = sd_event_source_set_io_events(c->source, tls_events(c));
+        int r = socket_set_watch(&c->relay->sockets, &c->socket, tls_events(c));
 
         if (c->state == RELAY_PUMPING && !unwritten_is_empty(&c->out))
                 wait = SILENCE_LOOK;

@@ -29,8 +29,9 @@ struct RelayConnection {
         RelayConnection *next, **place;
         RelayState state;
         int fd, perfd_fd; /* perfd_fd: of `is_http`, to the server of metrics */
+        WatchedSocket socket, perfd_socket; /* both, as the relay's loop sees them */
         SSL *ssl;
-        sd_event_source *source, *perfd_source, *timer;
+        sd_event_source *timer;
         struct sockaddr_storage address;
         TlsPeer peer;
         char *name;            /* that a rule has matched, with what it is: "DNS:web1"; NULL: none */

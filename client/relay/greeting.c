@@ -24,9 +24,8 @@ static void refuse_by_system(RelayConnection *c, const char *what, int error) {
                           "no-perfd", text);
 }
 
-static int on_perfd(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+static void on_perfd(void *userdata, uint32_t revents) {
         connection_progress(userdata);
-        return 0;
 }
 
 static void log_connected(RelayConnection *c) {
@@ -57,29 +56,22 @@ static int try_connect(RelayConnection *c) {
         return -1;
 }
 
-/* Nothing is waited for yet. -errno. */
-static int add_source(RelayConnection *c) {
-        int r = sd_event_add_io(c->relay->event, &c->perfd_source, c->perfd_fd, EPOLLIN, on_perfd, c);
-
-        return r < 0 ? r : sd_event_source_set_enabled(c->perfd_source, SD_EVENT_OFF);
+/* Nothing is waited for yet. */
+static void take_perfd(RelayConnection *c, int fd) {
+        c->perfd_fd = fd;
+        c->perfd_socket = (WatchedSocket){ .fd = fd, .ready = on_perfd, .userdata = c };
 }
 
 /* There is nobody to greet. */
 void connection_serve_metrics(RelayConnection *c) {
-        int ends[2], r;
+        int ends[2];
 
         c->state = RELAY_GREETING;
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0) {
                 connection_refuse(c, PERFD__V1__STATUS__STATUS_EXHAUSTED, "no-metrics", strerror(errno));
                 return;
         }
-        c->perfd_fd = ends[0];
-        r = add_source(c);
-        if (r < 0) {
-                close_fd(ends[1]);
-                connection_lose(c, "no-memory", strerror(-r));
-                return;
-        }
+        take_perfd(c, ends[0]);
         if (!metrics_server_give(c->relay->metrics, ends[1])) {
                 connection_refuse(c, PERFD__V1__STATUS__STATUS_EXHAUSTED, "no-metrics", "too many requests of metrics wait");
                 return;
@@ -91,19 +83,17 @@ void connection_serve_metrics(RelayConnection *c) {
 }
 
 void connection_greet(RelayConnection *c) {
-        int r;
+        int r, fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
         c->state = RELAY_GREETING;
         c->deadline = clock_now(CLOCK_MONOTONIC) + GREETING_WITHIN;
-        c->perfd_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (c->perfd_fd < 0) {
+        if (fd < 0) {
                 refuse_by_system(c, "socket(2)", errno);
                 return;
         }
+        take_perfd(c, fd);
         frame_reader_init(&c->greeting, GREETING_MAX);
         r = tell_hello(c, &c->in);
-        if (r >= 0)
-                r = add_source(c);
         if (r < 0) {
                 connection_lose(c, "no-memory", strerror(-r));
                 return;

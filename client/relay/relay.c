@@ -140,6 +140,8 @@ static int start_loop(Relay *r) {
         if (k >= 0)
                 k = error_origin(sd_event_new(&r->event));
         if (k >= 0)
+                k = error_origin(socket_set_open(&r->sockets, r->event));
+        if (k >= 0)
                 k = error_origin(add_signals(r));
         if (k >= 0)
                 k = error_origin(add_timers(r));
@@ -191,6 +193,7 @@ void relay_stop(Relay *r) {
         publishing_free(r->publishing);
         listeners_close(r);
         given_sockets_deinit(&r->given);
+        socket_set_close(&r->sockets);
         sd_event_source_disable_unref(r->expiry);
         sd_event_source_disable_unref(r->feeding);
         sd_event_source_disable_unref(r->goodbye);

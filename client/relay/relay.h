@@ -9,6 +9,7 @@
 #include "client/relay/publish/publishing.h"
 #include "client/relay/relay-config.h"
 #include "client/relay/relay-counters.h"
+#include "client/relay/socket-set.h"
 #include "client/relay/tls.h"
 #include "daemon/base/clock.h"
 
@@ -35,6 +36,7 @@ typedef struct RelayLines {
 
 typedef struct Relay {
         sd_event *event;
+        SocketSet sockets; /* of all connections */
         RelayConfig *config;
         SSL_CTX *tls; /* NULL: no clients come */
         unsigned generation; /* of both */
