@@ -156,13 +156,14 @@ static void put_row(Table *t, const FleetRelay *r, FleetState state, uint64_t no
         put_when(t, s->start);
 }
 
-int fleet_hosts_print(Perfctl *p, const FleetRelays *l) {
+int fleet_hosts_print(Perfctl *p, const char *stream, const FleetRelays *l) {
         uint64_t now = now_wall();
         int code = PERFCTL_OK;
         Table t;
 
         if (!l->has_stream)
-                return perfctl_fail(p, PERFCTL_FAILED, "no relay has said anything of itself on this server: an older one does not");
+                return perfctl_fail(p, PERFCTL_FAILED, "no relay has said anything of itself on this server, in '%s-status': an older one does "
+                                    "not; --stream names another one", stream);
         TABLE_INIT(&t, p->human, "HOST", "MACHINE", "BOOT", "STATE", ">AGE", ">ROUTES", ">PUBLISHED", ">LOST", ">HELD", ">BYTES", "SINCE");
         t.width = p->human ? terminal_width(STDOUT_FILENO) : 0;
         for (size_t i = 0; i < l->n; i++) {

@@ -14,6 +14,7 @@
 #define TURNS 20 /* in which nothing comes, until the server is given up */
 
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+#define NAME_LENGTH 64 /* relay.yaml(5) */
 
 static const char *host_glob(const Perfctl *p) {
         return p->hosts.n > 0 ? p->hosts.items[0] : NULL;
@@ -21,7 +22,9 @@ static const char *host_glob(const Perfctl *p) {
 
 /* What has no wildcard becomes a part of the subject, so that the server sends nothing else. */
 static const char *name_of(const char *glob) {
-        return glob && *glob && strspn(glob, NAME_CHARACTERS) == strlen(glob) ? glob : NULL;
+        size_t length = glob ? strlen(glob) : 0;
+
+        return length > 0 && length <= NAME_LENGTH && strspn(glob, NAME_CHARACTERS) == length ? glob : NULL;
 }
 
 static const char *stream_of(const Perfctl *p) {
@@ -32,6 +35,15 @@ static const char *stream_of(const Perfctl *p) {
 
 /* ---- where to begin ----------------------------------------------------------------------------------------------- */
 
+/* mktime() takes February 30 for March 2. */
+static bool has_date(const struct tm *tm) {
+        struct tm copy = *tm;
+
+        (void)timegm(&copy);
+        return copy.tm_mday == tm->tm_mday && copy.tm_mon == tm->tm_mon;
+}
+
+/* What is before 1970 is before all messages. */
 static bool parse_wall(const char *text, time_t now, uint64_t *ret) {
         static const char *const forms[] = { "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%d",
                                              "%H:%M:%S", "%H:%M" };
@@ -49,25 +61,18 @@ static bool parse_wall(const char *text, time_t now, uint64_t *ret) {
                 end = strptime(text, forms[i], &tm);
                 if (!end || *end)
                         continue;
-                seconds = mktime(&tm);
-                if (seconds < 0)
+                if (!has_date(&tm))
                         return false;
-                *ret = (uint64_t)seconds * 1000000000;
+                seconds = mktime(&tm);
+                *ret = seconds < 0 ? 0 : (uint64_t)seconds * 1000000000;
                 return true;
         }
         return false;
 }
 
-static int parse_begin(const Perfctl *p, FleetRead *read) {
-        const char *since = perfctl_get(p, "since");
+static int parse_since(const Perfctl *p, const char *since, FleetRead *read) {
         uint64_t duration, now = (uint64_t)time(NULL) * 1000000000;
 
-        read->begin = perfctl_get(p, "all") ? FLEET_FROM_OLDEST : FLEET_FROM_NOW;
-        if (!since)
-                return 0;
-        if (read->begin == FLEET_FROM_OLDEST)
-                return perfctl_fail(p, PERFCTL_USAGE, "--all and --since exclude each other");
-        read->begin = FLEET_FROM_TIME;
         if (quantity_parse_time(since, &duration)) {
                 read->since = now > duration ? now - duration : 0;
                 return 0;
@@ -75,8 +80,24 @@ static int parse_begin(const Perfctl *p, FleetRead *read) {
         if (!parse_wall(since, time(NULL), &read->since))
                 return perfctl_fail(p, PERFCTL_USAGE, "--since '%s': expected a duration such as 10m, or a time such as 14:30 or "
                                     "'2026-11-27 14:30:00'%s", since, quantity_lack_of_time(since));
-        return read->since <= now ? 0 : perfctl_fail(p, PERFCTL_USAGE, "--since '%s' is in the future: it is a time of the past; without it, "
-                                                     "watch begins now", since);
+        if (read->since > now)
+                return perfctl_fail(p, PERFCTL_USAGE, "--since '%s' is in the future: it is a time of the past; without it, watch begins now",
+                                    since);
+        return 0;
+}
+
+static int parse_begin(const Perfctl *p, FleetRead *read) {
+        const char *since = perfctl_get(p, "since");
+        int r = 0;
+
+        read->begin = since ? FLEET_FROM_TIME : perfctl_get(p, "all") ? FLEET_FROM_OLDEST : FLEET_FROM_NOW;
+        if (since && perfctl_get(p, "all"))
+                return perfctl_fail(p, PERFCTL_USAGE, "--all and --since exclude each other");
+        if (since)
+                r = parse_since(p, since, read);
+        if (r == 0 && since && read->since == 0) /* JetStream takes 0 for no time */
+                read->begin = FLEET_FROM_OLDEST;
+        return r;
 }
 
 /* A glob that no host matches is a mistake, or a host that is not there any more. */
@@ -166,7 +187,7 @@ static int hosts(Perfctl *p, FleetConnection *c) {
         int r = fleet_relays_read(c, stream_of(p), host_glob(p), &relays);
 
         if (r == 0)
-                r = fleet_hosts_print(p, &relays);
+                r = fleet_hosts_print(p, stream_of(p), &relays);
         output_flush(&p->out);
         if (r == 0)
                 r = judge_glob(p, relays.n > 0);
@@ -199,7 +220,7 @@ static int check_watch(const Perfctl *p) {
                 return perfctl_fail(p, PERFCTL_USAGE, "'%s' cannot be the name of a route, which has letters, digits, '-' and '_'; a glob of "
                                     "them is allowed", route);
         if (durable && !name_of(durable))
-                return perfctl_fail(p, PERFCTL_USAGE, "--durable '%s': a name has letters, digits, '-' and '_'", durable);
+                return perfctl_fail(p, PERFCTL_USAGE, "--durable '%s': a name has at most %d letters, digits, '-' and '_'", durable, NAME_LENGTH);
         return parse_begin(p, &read);
 }
 
@@ -210,6 +231,9 @@ static int check_arguments(const Perfctl *p, bool is_watch) {
                 return perfctl_fail(p, PERFCTL_USAGE, "--all, --since and --durable are for watch");
         if (!perfctl_get(p, "nats"))
                 return perfctl_fail(p, PERFCTL_USAGE, "--nats is missing: the address of a server, such as nats://127.0.0.1:4222");
+        if (!name_of(stream_of(p)))
+                return perfctl_fail(p, PERFCTL_USAGE, "--stream '%s': a name has at most %d letters, digits, '-' and '_', as publish.stream in "
+                                    "relay.yaml(5)", stream_of(p), NAME_LENGTH);
         return is_watch ? check_watch(p) : 0;
 }
 

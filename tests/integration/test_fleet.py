@@ -316,7 +316,7 @@ def test_since():
     need_server()
     with Daemon() as daemon, daemon.client() as control, Workload("spin", 100, RATE, cpus=CPUS[:1]) as load, Server() as server:
         publish(daemon, control, server, load)
-        for since in ("10m", "1970-01-02 00:00:00", "1970-01-02"):
+        for since in ("10m", "1970-01-02 00:00:00", "1970-01-01", "1960-02-29", "500000h"):
             equal(len(Watch(server, "c*s", "--since", since).take(100)), 100, f"lines since {since}")
         late = Watch(server, "calls", "--since", "10m", "--host", "w*1")
         equal(len(late.take(100)), 100, "of a glob of hosts")
@@ -463,7 +463,10 @@ def test_errors():
                 (["ledger"], 1, "has no stream 'perfd'"), (["host"], 2, "expected hosts, ledger or watch"),
                 (["watch"], 2, "needs the name of a route"), (["watch", "a.b"], 2, "cannot be the name of a route"),
                 (["ledger", "x"], 2, "only watch has an argument"), (["hosts"], 1, "no relay has said anything"),
-                (["hosts", "--host", "a", "--host", "b"], 2, "fleet takes one --host"), (["hosts", "--all"], 2, "are for watch"), (["watch", "a", "--since", "10"], 2, "the unit is missing"),
+                (["hosts", "--host", "a", "--host", "b"], 2, "fleet takes one --host"), (["hosts", "--all"], 2, "are for watch"),
+                (["hosts", "--stream", "a.b"], 2, "at most 64 letters"), (["ledger", "--stream", 65 * "a"], 2, "at most 64 letters"),
+                (["hosts", "--stream", 64 * "a"], 1, 64 * "a" + "-status"), (["watch", "a", "--durable", 65 * "a"], 2, "at most 64 letters"),
+                (["watch", "a", "--since", "10"], 2, "the unit is missing"), (["watch", "a", "--since", "2026-02-30"], 2, "expected a duration"),
                 (["watch", "a", "--since", "25:00"], 2, "expected a duration"), (["watch", "a", "--all", "--since", "1m"], 2, "exclude each other"),
                 (["watch", "a", "--since", "2999-01-01"], 2, "is in the future"), (["watch", "a", "--durable", "a.b"], 2, "letters, digits")):
             check(expected in fleet(server, *words, status=status)[1], f"{words}")
