@@ -1,8 +1,10 @@
 /* The connection with a NATS server: by TLS it is verified as everywhere in perfctl, and what is secret in an address is never shown. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "client/perfctl/daemon-clock.h"
@@ -10,6 +12,7 @@
 #include "client/perfctl/quantity.h"
 
 #define CONNECT_MS 5000
+#define SECRET_SIZE (64 << 10) /* of a key, or credentials */
 #define LOOK_NSEC UINT64_C(100000000)
 
 /* nats://USER:PASSWORD@HOST without what stands before the '@'. */
@@ -70,6 +73,36 @@ bool fleet_connection_look(FleetConnection *c) {
         return true;
 }
 
+static int judge_secret(const FleetConnection *c, const char *path, const struct stat *file) {
+        mode_t others = file->st_uid == 0 ? S_IWGRP | S_IXGRP | S_IRWXO : S_IRWXG | S_IRWXO; /* root's own may be for a group */
+
+        if (!S_ISREG(file->st_mode))
+                return perfctl_fail(c->p, PERFCTL_FAILED, "%s is not a regular file", path);
+        if (file->st_size > SECRET_SIZE)
+                return perfctl_fail(c->p, PERFCTL_FAILED, "%s has more than %d KiB, which no key or credentials have", path, SECRET_SIZE >> 10);
+        if ((file->st_mode & others) != 0)
+                return perfctl_fail(c->p, PERFCTL_FAILED, "%s has mode %03o, by which others can use it: `chmod 600 %s`; if they may have read "
+                                    "it, have another one made", path, file->st_mode & 07777u, path);
+        return 0;
+}
+
+/*
+ * Opened here once, because libnats would wait for a pipe's writer, read a device until there is no memory, and say of a file that cannot
+ * be read that the server has refused it.
+ */
+static int check_secret(const FleetConnection *c, const char *path) {
+        int r, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        struct stat file;
+
+        if (fd < 0 || fstat(fd, &file) < 0)
+                r = perfctl_fail(c->p, PERFCTL_FAILED, "%s: %s", path, strerror(errno));
+        else
+                r = judge_secret(c, path, &file);
+        if (fd >= 0)
+                (void)close(fd);
+        return r;
+}
+
 static char *path_in(const char *directory, const char *name) {
         char *path;
 
@@ -89,10 +122,12 @@ static int set_tls(const FleetConnection *c, natsOptions *o) {
                 r = perfctl_fail(c->p, PERFCTL_FAILED, "%s, which --tls or $PERFD_TLS names: %s", directory, strerror(errno));
         if (status == NATS_OK && access(ca, F_OK) == 0)
                 status = natsOptions_LoadCATrustedCertificates(o, ca);
-        if (status == NATS_OK && (access(certificate, F_OK) == 0 || access(key, F_OK) == 0)) {
+        if (r == 0 && status == NATS_OK && (access(certificate, F_OK) == 0 || access(key, F_OK) == 0)) {
                 file = certificate;
-                status = natsOptions_LoadCertificatesChain(o, certificate, key);
+                r = check_secret(c, key);
         }
+        if (r == 0 && status == NATS_OK && file == certificate)
+                status = natsOptions_LoadCertificatesChain(o, certificate, key);
         if (r == 0 && status != NATS_OK)
                 r = fleet_fail(c, file, status);
         free(directory);
@@ -102,14 +137,12 @@ static int set_tls(const FleetConnection *c, natsOptions *o) {
         return r;
 }
 
-/* Read here once, because libnats would say of a file that cannot be read that the server has refused it. */
 static int set_credentials(const FleetConnection *c, natsOptions *o, const char *path) {
-        FILE *f = fopen(path, "re");
         natsStatus status;
+        int r = check_secret(c, path);
 
-        if (!f)
-                return perfctl_fail(c->p, PERFCTL_FAILED, "--credentials: %s: %s", path, strerror(errno));
-        (void)fclose(f);
+        if (r != 0)
+                return r;
         status = natsOptions_SetUserCredentialsFromFiles(o, path, NULL);
         return status == NATS_OK ? 0 : fleet_fail(c, path, status);
 }

@@ -383,6 +383,9 @@ def test_tls():
                 known = {"SSL_CERT_FILE": os.path.join(folder, "ca.crt")} if (directory, status) == (bare, 1) else {}  # of this machine
                 done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=perfd.PATIENCE, env={**os.environ, **known})
                 equal((done.returncode, expected in done.stderr), (status, True), f"with {directory}: {done.stderr}")
+            os.chmod(os.path.join(bare, "client.key"), 0o644)
+            done = subprocess.run([PERFCTL, "--tls", bare, "fleet", "--nats", url, "ledger"], capture_output=True, text=True, check=False, timeout=perfd.PATIENCE)
+            equal((done.returncode, "has mode 644" in done.stderr), (1, True), f"with a key that others can read: {done.stderr}")
         with Server(tls("elsewhere")) as server:
             words = [PERFCTL, "--tls", folder, "fleet", "--nats", f"tls://localhost:{server.port}", "ledger"]
             done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=perfd.PATIENCE)
@@ -400,6 +403,11 @@ def test_credentials():
             for words, status, expected in ((("--credentials", known), 1, "has no stream"), (("--credentials", unknown), 3, "Authorization Violation"),
                                             ((), 3, "--credentials FILE")):
                 check(expected in fleet(server, "ledger", *words, status=status)[1], f"with {words}")
+            pipe = os.path.join(folder, "pipe")  # that nobody writes to
+            os.mkfifo(pipe, 0o600)
+            os.chmod(known, 0o644)
+            for path, expected in (known, "has mode 644"), (pipe, "not a regular file"), ("/dev/zero", "not a regular file"):
+                check(expected in fleet(server, "ledger", "--credentials", path, status=1)[1], f"with {path}")
 
 
 def test_users():
