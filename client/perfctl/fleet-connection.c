@@ -25,19 +25,31 @@ static char *url_to_show(const char *url) {
         return must_have(text);
 }
 
-int fleet_fail(const FleetConnection *c, const char *what, natsStatus status) {
-        const char *detail = nats_GetLastError(NULL), *advice = "";
+static const char *advice_on(natsStatus status, const char *detail) {
+        switch (status) {
+        case NATS_CONNECTION_AUTH_FAILED:
+        case NATS_NOT_PERMITTED:
+                return ": --credentials FILE names what the server accepts, or the address has it, as nats://USER:PASSWORD@HOST:PORT";
+        case NATS_SECURE_CONNECTION_REQUIRED:
+                return ": the server wants TLS: write tls:// in the address";
+        case NATS_SECURE_CONNECTION_WANTED:
+                return ": the server has no TLS: write nats:// in the address";
+        case NATS_SSL_ERROR:
+                if (strcasestr(detail, "hostname mismatch") || strcasestr(detail, "IP address mismatch"))
+                        return ": the server's certificate is for another name: write one that it has in the address";
+                return ": --tls DIR has the ca.crt that the server's certificate is of, and client.crt and client.key if it wants them";
+        case NATS_NO_SERVER:
+                return ": nothing accepts connections there: is nats-server running, and is the address right?";
+        default:
+                return "";
+        }
+}
 
-        if (status == NATS_CONNECTION_AUTH_FAILED || status == NATS_NOT_PERMITTED)
-                advice = ": --credentials FILE names what the server accepts, or the address has it, as nats://USER:PASSWORD@HOST:PORT";
-        else if (status == NATS_SECURE_CONNECTION_REQUIRED)
-                advice = ": the server wants TLS: write tls:// in the address";
-        else if (status == NATS_SECURE_CONNECTION_WANTED)
-                advice = ": the server has no TLS: write nats:// in the address";
-        else if (status == NATS_SSL_ERROR)
-                advice = ": --tls DIR has the ca.crt that the server's certificate is of, and client.crt and client.key if it wants them";
-        return perfctl_fail(c->p, PERFCTL_UNREACHABLE, "%s: %s%s%s%s", what, natsStatus_GetText(status), detail && *detail ? ", " : "",
-                            detail ? detail : "", advice);
+int fleet_fail(const FleetConnection *c, const char *what, natsStatus status) {
+        const char *last = nats_GetLastError(NULL), *detail = last ? last : "";
+
+        return perfctl_fail(c->p, PERFCTL_UNREACHABLE, "%s: %s%s%s%s", what, natsStatus_GetText(status), *detail ? ", " : "", detail,
+                            advice_on(status, detail));
 }
 
 static uint64_t count_reconnects(const FleetConnection *c) {

@@ -224,13 +224,28 @@ static int check_watch(const Perfctl *p) {
         return parse_begin(p, &read);
 }
 
+/* libnats speaks plainly with a server of any other scheme. */
+static int check_address(const Perfctl *p) {
+        const char *url = perfctl_get(p, "nats"), *end = url ? strstr(url, "://") : NULL;
+        bool is_nats = end && strncmp(url, "nats://", strlen("nats://")) == 0, is_tls = end && strncmp(url, "tls://", strlen("tls://")) == 0;
+
+        if (!url)
+                return perfctl_fail(p, PERFCTL_USAGE, "--nats is missing: the address of a server, such as nats://127.0.0.1:4222");
+        if (!end || is_nats || is_tls)
+                return 0;
+        return perfctl_fail(p, PERFCTL_USAGE, "--nats: an address begins with nats:// or tls://, and not with '%.*s'", (int)(end - url) + 3, url);
+}
+
 static int check_arguments(const Perfctl *p, bool is_watch) {
+        int r;
+
         if (is_watch != (p->n_arguments == 2))
                 return perfctl_fail(p, PERFCTL_USAGE, is_watch ? "watch needs the name of a route" : "only watch has an argument");
         if (!is_watch && (perfctl_get(p, "durable") || perfctl_get(p, "since") || perfctl_get(p, "all")))
                 return perfctl_fail(p, PERFCTL_USAGE, "--all, --since and --durable are for watch");
-        if (!perfctl_get(p, "nats"))
-                return perfctl_fail(p, PERFCTL_USAGE, "--nats is missing: the address of a server, such as nats://127.0.0.1:4222");
+        r = check_address(p);
+        if (r != 0)
+                return r;
         if (!name_of(stream_of(p)))
                 return perfctl_fail(p, PERFCTL_USAGE, "--stream '%s': a name has at most %d letters, digits, '-' and '_', as publish.stream in "
                                     "relay.yaml(5)", stream_of(p), NAME_LENGTH);
