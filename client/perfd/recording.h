@@ -21,7 +21,7 @@ typedef enum perfd_byte_order {
 
 /* An attr and its ids: what perf_event_open(2) was asked for. Lives as long as the recording. */
 typedef struct perfd_recorded_event {
-        const char *name;     /* as perf calls it; by its type and config where the recording has no name */
+        const char *name;     /* as the recording calls it; where it does not, perf's name of its numbers, "page-faults", or "type=T,config=0xC" */
         uint32_t type;        /* PERF_TYPE_* */
         uint32_t attr_size;   /* bytes, as they were written */
         uint64_t config;

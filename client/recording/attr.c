@@ -4,7 +4,6 @@
  * other end on machines of the other byte order: there each byte is turned over instead of the number.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,9 +80,9 @@ static int event_set_name(perfd_recording *r, Event *e, const char *name, size_t
 
 /* Where nothing names it. */
 static int event_name_by_numbers(perfd_recording *r, Event *e) {
-        char name[64];
+        char name[EVENT_NAME_SIZE];
 
-        (void)snprintf(name, sizeof(name), "type=%u,config=0x%llx", e->shown.type, (unsigned long long)e->shown.config);
+        event_name_of(&e->shown, name);
         return event_set_name(r, e, name, strlen(name));
 }
 

@@ -96,6 +96,12 @@ int events_name(perfd_recording *r, Bytes *b);
 /* The event with that id gets a name. 0; -ENOMEM */
 int events_name_id(perfd_recording *r, uint64_t id, const char *name, size_t n);
 
+/* event-name.c: by its type and config, "page-faults", "L1-dcache-load-misses", "r1c2"; else "type=T,config=0xC" */
+#define EVENT_NAME_SIZE 96 /* bytes, with the zero */
+void event_name_of(const perfd_recorded_event *e, char to[static EVENT_NAME_SIZE]);
+/* "ns" or "events": of its count and period */
+const char *event_unit(const perfd_recorded_event *e);
+
 /* ids.c: NULL: no event has that id, or there is no memory. */
 const Event *ids_find(perfd_recording *r, uint64_t id);
 

@@ -18,31 +18,24 @@ typedef struct CacheWord {
 } CacheWord;
 
 static const CacheWord caches[PERF_COUNT_HW_CACHE_MAX] = {
-        [PERF_COUNT_HW_CACHE_L1D] = { { "L1-dcache", "l1-d", "l1d", "L1-data" } },
-        [PERF_COUNT_HW_CACHE_L1I] = { { "L1-icache", "l1-i", "l1i", "L1-instruction" } },
-        [PERF_COUNT_HW_CACHE_LL] = { { "LLC", "L2" } },
-        [PERF_COUNT_HW_CACHE_DTLB] = { { "dTLB", "d-tlb", "Data-TLB" } },
-        [PERF_COUNT_HW_CACHE_ITLB] = { { "iTLB", "i-tlb", "Instruction-TLB" } },
-        [PERF_COUNT_HW_CACHE_BPU] = { { "branch", "branches", "bpu", "btb", "bpc" } },
-        [PERF_COUNT_HW_CACHE_NODE] = { { "node" } },
+#define CACHE(number, operations, ...) [number] = { { __VA_ARGS__ } },
+#include "proto/event-numbers.def"
 };
 
 static const CacheWord ops[PERF_COUNT_HW_CACHE_OP_MAX] = {
-        [PERF_COUNT_HW_CACHE_OP_READ] = { { "load", "loads", "read" } },
-        [PERF_COUNT_HW_CACHE_OP_WRITE] = { { "store", "stores", "write" } },
-        [PERF_COUNT_HW_CACHE_OP_PREFETCH] = { { "prefetch", "prefetches", "speculative-read", "speculative-load" } },
+#define CACHE_OP(number, ...) [number] = { { __VA_ARGS__ } },
+#include "proto/event-numbers.def"
 };
 
 static const CacheWord results[PERF_COUNT_HW_CACHE_RESULT_MAX] = {
-        [PERF_COUNT_HW_CACHE_RESULT_ACCESS] = { { "refs", "Reference", "ops", "access" } },
-        [PERF_COUNT_HW_CACHE_RESULT_MISS] = { { "misses", "miss" } },
+#define CACHE_RESULT(number, ...) [number] = { { __VA_ARGS__ } },
+#include "proto/event-numbers.def"
 };
 
-/* Which operations a cache has at all, a bit for each of PERF_COUNT_HW_CACHE_OP_: nothing stores instructions. */
+/* Which operations a cache has at all, a bit for each of PERF_COUNT_HW_CACHE_OP_ */
 static const unsigned allowed[PERF_COUNT_HW_CACHE_MAX] = {
-        [PERF_COUNT_HW_CACHE_L1D] = 7,  [PERF_COUNT_HW_CACHE_L1I] = 5, [PERF_COUNT_HW_CACHE_LL] = 7,
-        [PERF_COUNT_HW_CACHE_DTLB] = 7, [PERF_COUNT_HW_CACHE_ITLB] = 1, [PERF_COUNT_HW_CACHE_BPU] = 1,
-        [PERF_COUNT_HW_CACHE_NODE] = 7,
+#define CACHE(number, operations, ...) [number] = (operations),
+#include "proto/event-numbers.def"
 };
 
 /* The longest word of the table that text begins with and that ends there or before a '-'. 0: none. */

@@ -1,6 +1,5 @@
 /*
- * Software and hardware events: one table for each, in the order of perf_event.h, with perf's names and aliases. What
- * perf calls an event of a carrier, "dummy", is here too: it never occurs, and records beside samples need it.
+ * Software and hardware events: one table for each, of proto/event-numbers.def, in the order of perf_event.h.
  */
 #include <linux/perf_event.h>
 #include <string.h>
@@ -9,32 +8,13 @@
 #include "daemon/base/cleanup.h"
 
 static const NumberedEvent software_table[] = {
-        { "cpu-clock", NULL, PERF_COUNT_SW_CPU_CLOCK, "ns", "time of the CPU" },
-        { "task-clock", NULL, PERF_COUNT_SW_TASK_CLOCK, "ns", "time that a task runs" },
-        { "page-faults", "faults", PERF_COUNT_SW_PAGE_FAULTS, "events", "page faults, minor and major" },
-        { "context-switches", "cs", PERF_COUNT_SW_CONTEXT_SWITCHES, "events", "switches to another task" },
-        { "cpu-migrations", "migrations", PERF_COUNT_SW_CPU_MIGRATIONS, "events", "migrations of a task to another CPU" },
-        { "minor-faults", NULL, PERF_COUNT_SW_PAGE_FAULTS_MIN, "events", "page faults without disk access" },
-        { "major-faults", NULL, PERF_COUNT_SW_PAGE_FAULTS_MAJ, "events", "page faults with disk access" },
-        { "alignment-faults", NULL, PERF_COUNT_SW_ALIGNMENT_FAULTS, "events", "unaligned accesses, mended" },
-        { "emulation-faults", NULL, PERF_COUNT_SW_EMULATION_FAULTS, "events", "instructions emulated" },
-        { "dummy", NULL, PERF_COUNT_SW_DUMMY, "events", "nothing: it never occurs, and is used for side records" },
-        { "cgroup-switches", NULL, PERF_COUNT_SW_CGROUP_SWITCHES, "events", "switches to a task of another cgroup" },
+#define SOFTWARE_EVENT(name, alias, number, unit, help) { name, alias, number, unit, help },
+#include "proto/event-numbers.def"
 };
 
 static const NumberedEvent hardware_table[] = {
-        { "cpu-cycles", "cycles", PERF_COUNT_HW_CPU_CYCLES, "events", "cycles of the CPU at its variable clock" },
-        { "instructions", NULL, PERF_COUNT_HW_INSTRUCTIONS, "events", "instructions retired" },
-        { "cache-references", NULL, PERF_COUNT_HW_CACHE_REFERENCES, "events", "accesses of the last-level cache, usually" },
-        { "cache-misses", NULL, PERF_COUNT_HW_CACHE_MISSES, "events", "misses of the last-level cache, usually" },
-        { "branch-instructions", "branches", PERF_COUNT_HW_BRANCH_INSTRUCTIONS, "events", "branches retired" },
-        { "branch-misses", NULL, PERF_COUNT_HW_BRANCH_MISSES, "events", "mispredicted branches" },
-        { "bus-cycles", NULL, PERF_COUNT_HW_BUS_CYCLES, "events", "bus cycles" },
-        { "stalled-cycles-frontend", "idle-cycles-frontend", PERF_COUNT_HW_STALLED_CYCLES_FRONTEND, "events",
-          "cycles in which no instruction could be fetched or decoded" },
-        { "stalled-cycles-backend", "idle-cycles-backend", PERF_COUNT_HW_STALLED_CYCLES_BACKEND, "events",
-          "cycles in which no instruction could be executed" },
-        { "ref-cycles", NULL, PERF_COUNT_HW_REF_CPU_CYCLES, "events", "cycles at a constant clock" },
+#define HARDWARE_EVENT(name, alias, number, unit, help) { name, alias, number, unit, help },
+#include "proto/event-numbers.def"
 };
 
 static const NumberedEvent *numbered_find(const NumberedEvent *table, size_t n, const char *text, size_t length) {

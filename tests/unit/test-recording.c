@@ -212,6 +212,41 @@ static void test_none(void **state) {
         }
 }
 
+/* A pipe without names: those of the numbers. */
+static void test_names(void **state) {
+        static const struct {
+                uint32_t type;
+                uint64_t config;
+                const char *name;
+        } rows[] = {
+                { 0, 0, "cpu-cycles" }, { 0, 9, "ref-cycles" }, { 0, 10, "type=0,config=0xa" }, { 0, UINT64_C(1) << 32, "type=0,config=0x100000000" },
+                { 1, 0, "cpu-clock" }, { 1, 2, "page-faults" }, { 1, 9, "dummy" }, { 1, 11, "cgroup-switches" }, { 1, 10, "type=1,config=0xa" },
+                { 1, 99, "type=1,config=0x63" }, { 3, 0, "L1-dcache-loads" }, { 3, 0x10000, "L1-dcache-load-misses" },
+                { 3, 0x10102, "LLC-store-misses" }, { 3, 0x0206, "node-prefetches" }, { 3, 7, "type=3,config=0x7" },
+                { 3, 0x300, "type=3,config=0x300" }, { 3, 0x20000, "type=3,config=0x20000" }, { 4, 0x1c2, "r1c2" },
+                { 5, 0, "mem:0x1234/72623859790382856:rw" }, { 2, 316, "type=2,config=0x13c" }, { 77, 5, "type=77,config=0x5" },
+        };
+
+        for (int swap = 0; swap < 2; swap++)
+                for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                        perfd_recording *r = perfd_recording_new();
+                        const perfd_recorded *record;
+                        size_t at;
+
+                        built.swap = swap;
+                        built.n = 0;
+                        built_u64(&built, PERF_DATA_MAGIC);
+                        built_u64(&built, PERF_DATA_PIPE_SIZE);
+                        at = built_record(&built, PERF_DATA_HEADER_ATTR, 0);
+                        built_attr(&built, 128, rows[i].type, rows[i].config, 3, FLAGS);
+                        built_record_end(&built, at);
+                        assert_int_equal(perfd_recording_open_bytes(r, built.bytes, built.n), 0);
+                        assert_int_equal(perfd_recording_next(r, &record), 0);
+                        assert_string_equal(perfd_recording_event(r, 0)->name, rows[i].name);
+                        perfd_recording_free(r);
+                }
+}
+
 /* At each byte: it is no recording, or all whole samples before the cut are read, and the damage is said. */
 static void test_truncated(void **state) {
         for (int how = 0; how < 4; how++) {
@@ -328,7 +363,8 @@ static void test_bomb(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_files),      cmocka_unit_test(test_pipes),     cmocka_unit_test(test_old_magic),
-                cmocka_unit_test(test_none),       cmocka_unit_test(test_truncated), cmocka_unit_test(test_lies),
+                cmocka_unit_test(test_none),
+                cmocka_unit_test(test_names),       cmocka_unit_test(test_truncated), cmocka_unit_test(test_lies),
                 cmocka_unit_test(test_compressed), cmocka_unit_test(test_bomb),
         };
 
