@@ -26,6 +26,7 @@
 #include "perfd/item.h"
 #include "perfd/ledger.h"
 #include "perfd/record.h"
+#include "perfd/recorded-item.h"
 #include "perfd/recorded-sample.h"
 #include "perfd/recording.h"
 #include "perfd/relay-status.h"

@@ -68,7 +68,7 @@ void attr_read(Bytes *b, uint64_t size, perfd_recorded_event *e) {
 
 /* ---- events ------------------------------------------------------------------------------------------------------------ */
 
-static int event_set_name(perfd_recording *r, Event *e, const char *name, size_t n) {
+int event_set_name(perfd_recording *r, Event *e, const char *name, size_t n) {
         char *copy = strndup(name, n < NAME_MAX_BYTES ? n : NAME_MAX_BYTES);
 
         if (!copy)

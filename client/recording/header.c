@@ -94,9 +94,11 @@ static int name_events(perfd_recording *r) {
         int code;
 
         if (!recording_has(r, PERF_DATA_FEATURE_EVENT_DESC))
-                return 0;
+                return tracing_name_events(r);
         code = feature_get(r, PERF_DATA_FEATURE_EVENT_DESC, &b);
-        return code != 0 ? code : events_name(r, &b); /* whoever visits it is told what is damaged */
+        if (code == 0)
+                code = events_name(r, &b); /* whoever visits it is told what is damaged */
+        return code != 0 ? code : tracing_name_events(r);
 }
 
 /* ---- attrs --------------------------------------------------------------------------------------------------------------- */

@@ -7,6 +7,8 @@
 
 #include "client/recording/recording.h"
 
+#define TRACING_MAX ((size_t)64 << 20) /* bytes of a pipe's tracing data that are kept */
+
 /* What lies behind the record there. */
 static uint64_t bytes_behind(const perfd_recording *r, uint32_t type, const Bytes *body) {
         Bytes b = *body;
@@ -103,6 +105,25 @@ static int step(perfd_recording *r, uint32_t type, uint64_t size, const Bytes *b
         return code;
 }
 
+/* What lies behind the record of a pipe is read together with it, because a pipe does not go back. */
+static int keep_tracing(perfd_recording *r, uint64_t size, Bytes *body) {
+        Bytes n_bytes = *body, all;
+        const uint64_t n = bytes_u32(&n_bytes);
+        int code;
+
+        if (n == 0 || n > TRACING_MAX)
+                return n > 0 ? recording_damage(r, r->at, "tracing data: found %" PRIu64 " bytes, expected at most %zu: its events have no fields",
+                                                n, TRACING_MAX) : 0;
+        code = recording_get(r, r->at, (size_t)(size + n), &all);
+        if (code != 0)
+                return code;
+        if (bytes_left(&all) < size + n)
+                code = recording_damage(r, r->at, "tracing data: found %" PRIu64 " bytes, expected %" PRIu64, bytes_left(&all) - size, n);
+        *body = (Bytes){ .at = all.at + PERF_DATA_RECORD_HEADER, .end = all.at + size, .offset = r->at + PERF_DATA_RECORD_HEADER, .swap = all.swap };
+        (void)bytes_take(&all, size);
+        return code != 0 ? code : pipe_tracing_take(r, &all);
+}
+
 int perfd_recording_next(perfd_recording *r, const perfd_recorded **ret) {
         uint32_t type = 0;
         uint16_t misc = 0;
@@ -118,6 +139,8 @@ int perfd_recording_next(perfd_recording *r, const perfd_recorded **ret) {
         code = read_header(r, &type, &misc, &size);
         if (code == 0)
                 code = read_body(r, type, size, &body);
+        if (code == 0 && type == PERF_DATA_HEADER_TRACING_DATA && r->is_pipe)
+                code = keep_tracing(r, size, &body);
         if (code != 0)
                 return code;
         r->shown = (perfd_recorded){ .type = type, .misc = misc, .offset = r->at, .bytes = body.at, .size = bytes_left(&body) };

@@ -67,6 +67,14 @@ static int take_update(perfd_recording *r, Bytes b) {
         return type == EVENT_UPDATE_NAME ? events_name_id(r, id, (const char *)b.at, bytes_left(&b)) : 0;
 }
 
+int pipe_tracing_take(perfd_recording *r, const Bytes *b) {
+        int code;
+
+        r->pieces[PERF_DATA_FEATURE_TRACING_DATA].n = 0;
+        code = piece_add(r, PERF_DATA_FEATURE_TRACING_DATA, b->at, bytes_left(b), b->offset);
+        return code != 0 ? code : tracing_name_events(r);
+}
+
 int pipe_record_take(perfd_recording *r, uint32_t type, const Bytes *b) {
         switch (type) {
         case PERF_DATA_HEADER_ATTR:

@@ -18,6 +18,8 @@ perfd_recording *perfd_recording_new(void) {
 void perfd_recording_free(perfd_recording *r) {
         if (!r)
                 return;
+        if (r->items)
+                r->free_items(r->items);
         source_close(&r->source);
         decompress_free(r->decompress);
         for (size_t i = 0; i < r->n_events; i++) {

@@ -1,4 +1,4 @@
-/* For this folder alone: what is known of a recording while it is read. */
+/* For this folder and recorded/: what is known of a recording while it is read. */
 #pragma once
 
 #include "client/perfd/error.h"
@@ -65,6 +65,8 @@ struct perfd_recording {
         size_t values_room;
         Decompress *decompress;      /* NULL: nothing was compressed so far */
         Damages damages;
+        struct RecordedItems *items; /* of recorded/, which frees them; NULL: nobody asked for one */
+        void (*free_items)(struct RecordedItems *items);
         char error[ERROR_SIZE];
 };
 
@@ -87,6 +89,8 @@ int recording_begin(perfd_recording *r);
 
 /* attr.c: an attr of that many bytes, which may be more or fewer than those of this machine. */
 void attr_read(Bytes *b, uint64_t size, perfd_recorded_event *ret);
+/* It is called so from now on. 0; -ENOMEM */
+int event_set_name(perfd_recording *r, Event *e, const char *name, size_t n);
 /* Adds an event with that attr. 0; -ENOMEM */
 int events_add(perfd_recording *r, Bytes *attr, uint64_t size);
 /* The last one gets the ids that these bytes are. 0; -ENOMEM */
@@ -102,6 +106,22 @@ void event_name_of(const perfd_recorded_event *e, char to[static EVENT_NAME_SIZE
 /* "ns" or "events": of its count and period */
 const char *event_unit(const perfd_recorded_event *e);
 
+/* tracing.c: the format of a tracepoint. */
+typedef struct RecordedFormat {
+        const char *group;
+        perfd_text name, text; /* text: all of it, as tracefs has it */
+        uint64_t id;           /* config of its events */
+        uint64_t offset;       /* of text */
+} RecordedFormat;
+
+/* 0, or what ends the visit. */
+typedef int TracingVisitor(void *userdata, const RecordedFormat *format);
+
+/* Each format of the tracing data that has an id; what is damaged is said. 0; PERFD_E_INVALID: there is none; -ENOMEM, -errno; the visitor's */
+int tracing_visit(perfd_recording *r, TracingVisitor *visit, void *userdata);
+/* Tracepoints without a name get that of their format. 0; -ENOMEM, -errno */
+int tracing_name_events(perfd_recording *r);
+
 /* ids.c: NULL: no event has that id, or there is no memory. */
 const Event *ids_find(perfd_recording *r, uint64_t id);
 
@@ -110,6 +130,8 @@ int feature_get(perfd_recording *r, unsigned bit, Bytes *ret);
 
 /* pipe-records.c: takes from a pipe's record what a file has in its header. b: behind the header of the record. 0; -ENOMEM */
 int pipe_record_take(perfd_recording *r, uint32_t type, const Bytes *b);
+/* Bytes behind the record HEADER_TRACING_DATA, which are kept. 0; -ENOMEM */
+int pipe_tracing_take(perfd_recording *r, const Bytes *b);
 
 /* decompress.c: the records in a compressed one become those that follow. 0; -ENOMEM */
 int decompress_feed(perfd_recording *r, uint32_t type, const Bytes *b, uint64_t offset);

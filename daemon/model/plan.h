@@ -41,6 +41,7 @@ typedef struct PlanField {
         uint32_t offset;       /* bytes from the start of the raw bytes */
         uint32_t element_size; /* bytes of one element: 1, 2, 4 or 8 for numbers; 1 for texts and bytes */
         uint32_t count;        /* numbers: 1 scalar, n fixed array, 0 dynamic; texts: bytes of the fixed place, 0 dynamic */
+        bool is_narrowed;      /* the lower half of 8 bytes */
         bool hex;              /* the format prints it so */
         bool flags;            /* values are or'ed together */
         char *delimiter;       /* between flag names, or NULL */

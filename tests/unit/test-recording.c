@@ -56,6 +56,7 @@ static void on_flag(void *t, const char *key, bool is) {
 
 static const perfd_feature_visitor visitor = { on_begin, on_end, on_begin, on_end, on_text, on_number, on_bytes, on_flag };
 
+static const char told_tracing[] = "TRACING_DATA(size=13 )";
 static const char told_features[] =
         "BUILD_ID((build_id=[16] path=/bin/program misc=32770 ))HOSTNAME=host NRCPUS(available=4 online=2 )TOTAL_MEM=1048576 "
         "CMDLINE(=perf =record )EVENT_DESC((name=page-faults type=1 config=2 ids(=100 =101 )))STAT=1 SAMPLE_TIME(first=5 last=6 )";
@@ -157,7 +158,8 @@ static void check_whole(const Read *got, bool is_pipe) {
         assert_int_equal(got->counts[PERF_DATA_AUXTRACE], 1);
         assert_int_equal(got->counts[PERF_DATA_FINISHED_ROUND], 1);
         assert_int_equal(got->counts[PERF_DATA_HEADER_ATTR], is_pipe);
-        assert_string_equal(got->told.text, told_features);
+        assert_string_equal(got->told.text + (is_pipe ? strlen(told_tracing) : 0), told_features);
+        assert_memory_equal(got->told.text, is_pipe ? told_tracing : "", is_pipe ? strlen(told_tracing) : 0);
 }
 
 /* ---- tests ------------------------------------------------------------------------------------------------------------------- */

@@ -11,7 +11,6 @@
 #include <event-parse.h>
 #include <string.h>
 
-#include "daemon/base/thread.h"
 #include "daemon/kernel/tracefs/format-names.h"
 #include "daemon/kernel/tracefs/format-text.h"
 
@@ -149,6 +148,7 @@ static void narrow_argument(PlanField *f, const struct tep_format_field *t, cons
                 if (has_word(type, ints[i])) {
                         f->kind = FIELD_SIGNED;
                         f->element_size = 4;
+                        f->is_narrowed = true;
                         f->offset += __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0;
                         return;
                 }
@@ -244,7 +244,6 @@ int format_parse(const char *group, const char *text, size_t length, Plan **ret,
         struct tep_event *event = NULL;
         int code;
 
-        thread_assert(THREAD_MAIN);
         code = format_text_init(&t, text, length);
         if (code != 0)
                 return code < 0 ? code : refuse_text(group, t.refused, e);

@@ -350,6 +350,7 @@ int tracing_load(const Tracing *t, const char *group, const char *name, Plan **r
                 return tracing_refuse_unknown(t, group, name, e);
         if (r < 0)
                 return explain_unreadable(path, -r, e);
+        thread_assert(THREAD_MAIN); /* libtraceevent's level of messages is one for all */
         r = format_parse(group, text, length, &p, e);
         if (r == 0)
                 r = name_strings(t, p);

@@ -1,0 +1,116 @@
+/*
+ * A sample goes the way that it goes in the daemon: from its parts to the bytes of an item, which are read as those of a stream are. So
+ * there is one meaning of formats, and one of items.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "client/item/decode.h"
+#include "client/item/task.h"
+#include "client/perfd/recorded-item.h"
+#include "client/recorded/recorded.h"
+
+#define SAMPLE 9 /* PERF_RECORD_SAMPLE */
+
+typedef struct RecordedItems {
+        struct perfd_item item;
+        Descriptors descriptors;
+        Tasks tasks;
+        RecordedEvent *events;
+        size_t n_events;
+        uint8_t *bytes; /* ITEM_ROOM */
+} RecordedItems;
+
+static void items_free(RecordedItems *items) {
+        item_deinit(&items->item);
+        descriptors_deinit(&items->descriptors);
+        tasks_deinit(&items->tasks);
+        for (size_t i = 0; i < items->n_events; i++)
+                recorded_event_deinit(&items->events[i]);
+        free(items->events);
+        free(items->bytes);
+        free(items);
+}
+
+static int items_begin(perfd_recording *r) {
+        RecordedItems *items = calloc(1, sizeof(*items));
+
+        if (items)
+                items->bytes = malloc(ITEM_ROOM);
+        if (!items || !items->bytes) {
+                free(items);
+                return recording_fail(r, -ENOMEM, "no memory");
+        }
+        items->descriptors = DESCRIPTORS_NULL;
+        items->tasks = TASKS_NULL;
+        items->item.descriptors = &items->descriptors;
+        items->item.tasks = &items->tasks;
+        r->items = items;
+        r->free_items = items_free;
+        return 0;
+}
+
+static int describe(perfd_recording *r, size_t index, RecordedEvent *e) {
+        Perfd__V1__EventDescriptor *d;
+        const perfd_event *added;
+        int code = recorded_event_init(r, index, e, &d);
+
+        if (code != 0)
+                return code;
+        code = descriptors_add(&r->items->descriptors, d, &added);
+        if (code == 0)
+                return 0;
+        recorded_event_deinit(e);
+        return recording_fail(r, code, code == -ENOMEM ? "no memory" : "event %s cannot be described", r->events[index].name);
+}
+
+/* Those of a pipe come while it is read. */
+static int find_event(perfd_recording *r, size_t index, RecordedEvent **ret) {
+        RecordedItems *items = r->items;
+
+        if (index >= items->n_events) {
+                RecordedEvent *larger = reallocarray(items->events, r->n_events, sizeof(*larger));
+
+                if (!larger)
+                        return recording_fail(r, -ENOMEM, "no memory");
+                for (size_t i = items->n_events; i < r->n_events; i++)
+                        larger[i] = (RecordedEvent){ .plan = NULL };
+                items->events = larger;
+                items->n_events = r->n_events;
+        }
+        *ret = &items->events[index];
+        return (*ret)->encode ? 0 : describe(r, index, *ret);
+}
+
+static int item_of(perfd_recording *r, const perfd_recorded *record, const perfd_item **ret) {
+        RecordedItems *items = r->items;
+        perfd_recorded_sample s;
+        RecordedEvent *e = NULL;
+        const uint8_t *bytes, *end;
+        int code = perfd_recording_sample(r, record, &s);
+
+        if (code == 0)
+                code = find_event(r, (size_t)((const Event *)s.id.event - r->events), &e);
+        if (code == 0)
+                code = recorded_sample_encode(r, record, e, &s, items->bytes, &bytes, &end);
+        if (code != 0)
+                return code;
+        item_set(&items->item, bytes, end);
+        (void)item_indexed(&items->item);
+        if (items->item.state == ITEM_WRONG)
+                return recording_fail(r, items->item.error, "an item cannot be read: %s", items->item.error == -ENOMEM ? "no memory" : "it is damaged");
+        *ret = &items->item;
+        return 0;
+}
+
+int perfd_recording_item(perfd_recording *r, const perfd_recorded *record, const perfd_item **ret) {
+        int code = r->items ? 0 : items_begin(r);
+
+        if (code == 0 && record->type == SAMPLE)
+                return item_of(r, record, ret);
+        if (code == 0)
+                code = recorded_tasks_take(r, record, &r->items->tasks);
+        if (code == 0)
+                *ret = NULL;
+        return code;
+}

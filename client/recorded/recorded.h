@@ -1,0 +1,30 @@
+/* For this folder alone: what samples of a recording are decoded with. */
+#pragma once
+
+#include "client/recording/recording.h"
+#include "proto/perfd.pb-c.h"
+
+struct Plan;
+struct EncodePlan;
+struct Tasks;
+
+/* By the index of the event. */
+typedef struct RecordedEvent {
+        struct Plan *plan;         /* of its format; NULL: it has none */
+        struct EncodePlan *encode; /* NULL: no sample of it came */
+} RecordedEvent;
+
+/* plan.c: the event gets its plans, and the caller its descriptor. 0; -ENOMEM, -errno */
+int recorded_event_init(perfd_recording *r, size_t index, RecordedEvent *e, Perfd__V1__EventDescriptor **ret);
+void recorded_event_deinit(RecordedEvent *e);
+
+/*
+ * encode.c: a sample as the bytes of an item. Its raw bytes are turned over where they lie. 0; PERFD_E_INVALID, which has become a damage;
+ * -ENOMEM
+ */
+#define ITEM_ROOM ((size_t)1 << 20) /* bytes: the largest record has 64 KiB, of which each may become a number */
+int recorded_sample_encode(perfd_recording *r, const perfd_recorded *record, const RecordedEvent *e, perfd_recorded_sample *s,
+                           uint8_t *to, const uint8_t **ret, const uint8_t **ret_end);
+
+/* task.c: what a record says of threads. 0; -ENOMEM */
+int recorded_tasks_take(perfd_recording *r, const perfd_recorded *record, struct Tasks *tasks);

@@ -1,0 +1,258 @@
+/* Samples of recordings as items: fields of a tracepoint's format of every place and size, threads' names, in both byte orders. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "client/perfd.h"
+#include "tests/unit/built-recording.h"
+
+#define ID UINT64_C(316)
+#define TYPE (2 | 4 | 128 | 256 | 1024) /* PERF_SAMPLE_TID, TIME, CPU, PERIOD, RAW */
+
+static const char format[] =
+        "name: made\nID: 316\nformat:\n"
+        "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+        "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+        "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+        "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+        "\n"
+        "\tfield:int number;\toffset:8;\tsize:4;\tsigned:1;\n"
+        "\tfield:u16 pair[2];\toffset:12;\tsize:4;\tsigned:0;\n"
+        "\tfield:char comm[8];\toffset:16;\tsize:8;\tsigned:0;\n"
+        "\tfield:__data_loc char[] text;\toffset:24;\tsize:4;\tsigned:0;\n"
+        "\tfield:__rel_loc char[] near;\toffset:28;\tsize:4;\tsigned:0;\n"
+        "\tfield:__data_loc u64[] list;\toffset:32;\tsize:4;\tsigned:0;\n"
+        "\n"
+        "print fmt: \"number=%d\", REC->number\n";
+
+static Built built;
+
+static void build_text(Built *b, const char *text) {
+        built_u64(b, strlen(text));
+        built_bytes(b, text, strlen(text));
+}
+
+static void build_tracing(Built *b, const char *text) {
+        const uint8_t order[2] = { b->swap, 8 };
+        const size_t at = built_record(b, PERF_DATA_HEADER_TRACING_DATA, 0);
+        size_t from;
+
+        built_u32(b, 0);
+        built_record_end(b, at);
+        from = b->n;
+        built_bytes(b, "\027\010\104tracing" "0.6", 14);
+        built_bytes(b, order, 2);
+        built_u32(b, 4096);
+        built_bytes(b, "header_page", 12);
+        build_text(b, "of pages");
+        built_bytes(b, "header_event", 13);
+        build_text(b, "of events");
+        built_u32(b, 1);
+        build_text(b, "ftrace's own");
+        built_u32(b, 1);
+        built_bytes(b, "group", 6);
+        built_u32(b, 1);
+        build_text(b, text);
+        from = b->n - from;
+        built_zeros(b, (8 - from % 8) % 8);
+        {
+                const size_t n = b->n;
+
+                b->n = at + 8;
+                built_u32(b, (uint32_t)from);
+                b->n = n;
+        }
+}
+
+static void build_comm(Built *b) {
+        const size_t at = built_record(b, 3, 0);
+
+        built_u32(b, 10);
+        built_u32(b, 11);
+        built_bytes(b, "program\0", 8);
+        built_record_end(b, at);
+}
+
+/* 13 is a new thread of 11. */
+static void build_fork(Built *b) {
+        const size_t at = built_record(b, 7, 0);
+
+        built_u32(b, 10);
+        built_u32(b, 10);
+        built_u32(b, 13);
+        built_u32(b, 11);
+        built_u64(b, 5);
+        built_record_end(b, at);
+}
+
+static void build_sample(Built *b, uint32_t tid, uint32_t list_at) {
+        const size_t at = built_record(b, 9, 2);
+        size_t raw;
+
+        built_u32(b, 10);
+        built_u32(b, tid);
+        built_u64(b, 1000000001);
+        built_u32(b, 3);
+        built_u32(b, 0);
+        built_u64(b, 7); /* period */
+        built_u32(b, 68);
+        raw = b->n;
+        built_u16(b, (uint16_t)ID);
+        built_u16(b, 0);
+        built_u32(b, 11);
+        built_u32(b, (uint32_t)-5);
+        built_u16(b, 258);
+        built_u16(b, 3);
+        built_bytes(b, "sleep\0\0\0", 8);
+        built_u32(b, 6 << 16 | 36);
+        built_u32(b, 6 << 16 | (42 - 32)); /* from behind itself */
+        built_u32(b, 16 << 16 | list_at);
+        built_bytes(b, "hello\0", 6);
+        built_bytes(b, "there\0", 6);
+        built_u64(b, 1);
+        built_u64(b, UINT64_C(0x0102030405060708));
+        built_zeros(b, 68 - (b->n - raw));
+        built_record_end(b, at);
+}
+
+static void begin(Built *b, bool swap) {
+        size_t at;
+
+        b->swap = swap;
+        b->n = 0;
+        built_u64(b, PERF_DATA_MAGIC);
+        built_u64(b, PERF_DATA_PIPE_SIZE);
+        at = built_record(b, PERF_DATA_HEADER_ATTR, 0);
+        built_attr(b, 128, 2, ID, TYPE, 1);
+        built_u64(b, 100);
+        built_record_end(b, at);
+}
+
+static void build(Built *b, bool swap) {
+        begin(b, swap);
+        build_tracing(b, format);
+        build_comm(b);
+        build_fork(b);
+        build_sample(b, 11, 48);
+        build_sample(b, 13, 48);
+        build_sample(b, 14, 60); /* a list that ends behind the record */
+}
+
+static void check_field(const perfd_item *item, const char *name, const char *expected) {
+        char text[64];
+        perfd_value v;
+
+        assert_true(perfd_item_find(item, name, &v));
+        assert_true(perfd_value_render(&v, text, sizeof(text)) < sizeof(text));
+        assert_string_equal(text, expected);
+}
+
+static void check_item(const perfd_item *item, uint32_t tid) {
+        const perfd_event *event = perfd_item_event(item);
+        perfd_value v;
+
+        assert_int_equal(perfd_item_record(item), PERFD_SAMPLE);
+        assert_string_equal(event->name, "group:made");
+        assert_string_equal(event->event, "group:made");
+        assert_int_equal(event->id, 1);
+        assert_int_equal(event->n_fields, 6);
+        assert_int_equal(perfd_item_time(item), 1000000001);
+        assert_int_equal(perfd_item_cpu(item), 3);
+        assert_int_equal(perfd_item_pid(item), 10);
+        assert_int_equal(perfd_item_tid(item), tid);
+        assert_int_equal(perfd_item_period(item), 7);
+        assert_int_equal(perfd_item_comm(item).length, 7);
+        assert_memory_equal(perfd_item_comm(item).bytes, "program", 7);
+        check_field(item, "number", "-5");
+        check_field(item, "comm", "sleep");
+        check_field(item, "text", "hello");
+        check_field(item, "near", "there");
+        assert_true(perfd_item_find(item, "pair", &v));
+        assert_int_equal(v.count, 2);
+        assert_int_equal(v.numbers[0], 258);
+        assert_int_equal(v.numbers[1], 3);
+        assert_true(perfd_item_find(item, "list", &v));
+        assert_int_equal(v.count, 2);
+        assert_int_equal(v.numbers[0], 1);
+        assert_true(v.numbers[1] == UINT64_C(0x0102030405060708));
+}
+
+static void test_fields(void **state) {
+        for (int swap = 0; swap < 2; swap++) {
+                static const uint32_t tids[] = { 11, 13 };
+                perfd_recording *r = perfd_recording_new();
+                const perfd_recorded *record;
+                const perfd_item *item;
+                int n = 0, n_wrong = 0, code;
+
+                build(&built, swap);
+                assert_int_equal(perfd_recording_open_bytes(r, built.bytes, built.n), 0);
+                while ((code = perfd_recording_next(r, &record)) == 0) {
+                        const bool is_sample = record->type == 9;
+
+                        code = perfd_recording_item(r, record, &item);
+                        if (code == 0 && is_sample)
+                                check_item(item, tids[n++]);
+                        else if (code == 0)
+                                assert_null(item);
+                        else {
+                                assert_int_equal(code, PERFD_E_INVALID);
+                                n_wrong++;
+                        }
+                }
+                assert_int_equal(code, PERFD_E_ENDED);
+                assert_int_equal(n, 2);
+                assert_int_equal(n_wrong, 1);
+                assert_int_equal(perfd_recording_damage_count(r), 1);
+                assert_string_equal(perfd_recording_damage(r, 0)->text, "a sample of group:made: its raw bytes are not what its format says");
+                perfd_recording_free(r);
+        }
+}
+
+/* Every truncation, in both byte orders: it ends, and no item is of a record that is not whole. A copy of just that size, for sanitizers. */
+static void test_truncated(void **state) {
+        for (int swap = 0; swap < 2; swap++) {
+                build(&built, swap);
+                for (size_t n = 16; n < built.n; n++) {
+                        perfd_recording *r = perfd_recording_new();
+                        const perfd_recorded *record;
+                        const perfd_item *item;
+                        uint8_t *copy = malloc(n);
+                        int n_items = 0, code;
+
+                        memcpy(copy, built.bytes, n);
+                        assert_int_equal(perfd_recording_open_bytes(r, copy, n), 0);
+                        while ((code = perfd_recording_next(r, &record)) == 0)
+                                if (perfd_recording_item(r, record, &item) == 0 && item)
+                                        check_item(item, n_items++ == 0 ? 11 : 13);
+                        assert_int_equal(code, PERFD_E_ENDED);
+                        assert_true(n_items <= 2);
+                        perfd_recording_free(r);
+                        free(copy);
+                }
+        }
+}
+
+/* A format that is none is said, and its samples keep their raw bytes. */
+static void test_bad_format(void **state) {
+        perfd_recording *r = perfd_recording_new();
+        const perfd_recorded *record;
+        const perfd_item *item = NULL;
+
+        begin(&built, false);
+        build_tracing(&built, "name: made\nID: 316\nformat:\n\tfield:int;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n");
+        build_sample(&built, 11, 48);
+        assert_int_equal(perfd_recording_open_bytes(r, built.bytes, built.n), 0);
+        while (perfd_recording_next(r, &record) == 0)
+                assert_int_equal(perfd_recording_item(r, record, &item), 0);
+        assert_non_null(item);
+        assert_int_equal(perfd_item_event(item)->n_fields, 0);
+        assert_int_equal(perfd_item_raw(item).length, 68);
+        assert_int_equal(perfd_recording_damage_count(r), 1);
+        perfd_recording_free(r);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = { cmocka_unit_test(test_fields), cmocka_unit_test(test_truncated), cmocka_unit_test(test_bad_format) };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
