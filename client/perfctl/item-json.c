@@ -168,7 +168,19 @@ static void put_planned_fields(Json *j, const ItemPlan *plan, const perfd_item *
         j->comma = true;
 }
 
-static void put_callchain(Json *j, const perfd_item *item, perfd_callchain part, const char *name) {
+/* Of a recording. What is not known is null, which no name is yet. */
+static void put_frame(Json *j, uint64_t address) {
+        json_begin(j, '{');
+        JSON_KEY(j, "ip");
+        json_put_hex(j, address);
+        JSON_NULL(j, "symbol");
+        JSON_NULL(j, "offset");
+        JSON_NULL(j, "dso");
+        JSON_NULL(j, "build_id");
+        json_end(j, '}');
+}
+
+static void put_callchain(Json *j, const perfd_item *item, perfd_callchain part, const char *name, bool has_frames) {
         const uint64_t *addresses;
         size_t n = perfd_item_callchain(item, part, &addresses);
 
@@ -177,7 +189,10 @@ static void put_callchain(Json *j, const perfd_item *item, perfd_callchain part,
         json_put_name(j, name);
         json_begin(j, '[');
         for (size_t i = 0; i < n; i++)
-                json_put_hex(j, addresses[i]);
+                if (has_frames)
+                        put_frame(j, addresses[i]);
+                else
+                        json_put_hex(j, addresses[i]);
         json_end(j, ']');
 }
 
@@ -269,7 +284,7 @@ static void put_who(Json *j, const perfd_item *item) {
 }
 
 /* What few items have. */
-static void put_rest(Json *j, const perfd_item *item, bool raw) {
+static void put_rest(Json *j, const perfd_item *item, bool raw, bool has_frames) {
         if (perfd_item_record(item) != PERFD_SAMPLE)
                 put_record(j, item);
         if (perfd_item_period(item) > 0)
@@ -280,8 +295,8 @@ static void put_rest(Json *j, const perfd_item *item, bool raw) {
                 (JSON_KEY(j, "address"), json_put_hex(j, perfd_item_address(item)));
         if (raw && perfd_item_record(item) == PERFD_SAMPLE)
                 (JSON_KEY(j, "raw"), json_put_hex_bytes(j, perfd_item_raw(item)));
-        put_callchain(j, item, PERFD_CALLCHAIN_KERNEL, "kernel_callchain");
-        put_callchain(j, item, PERFD_CALLCHAIN_USER, "user_callchain");
+        put_callchain(j, item, PERFD_CALLCHAIN_KERNEL, "kernel_callchain", has_frames);
+        put_callchain(j, item, PERFD_CALLCHAIN_USER, "user_callchain", has_frames);
         parts_put_json(j, item);
 }
 
@@ -301,7 +316,7 @@ void item_print_json(Output *o, ItemPlans *plans, const perfd_item *item, uint64
         else
                 put_fields(&j, item);
         if (has_more || raw)
-                put_rest(&j, item, raw);
+                put_rest(&j, item, raw, plans && plans->has_frames);
         output_put(o, "}\n", 2);
 }
 

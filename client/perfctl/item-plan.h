@@ -39,6 +39,7 @@ typedef enum ItemForm {
 
 typedef struct ItemPlans {
         ItemForm form;
+        bool has_frames;      /* JSON: callchains are lists of frames, of recordings, and not of addresses */
         ItemPlan **list;      /* by a hash of the id */
         size_t n, room;
         const ItemPlan *last; /* found */

@@ -49,6 +49,8 @@ static const perfd_feature_visitor visitor = { on_begin, on_end, on_begin, on_en
 static void read_sample(perfd_recording *r, const perfd_recorded *record, Seen *seen) {
         perfd_recorded_sample s;
         perfd_recorded_id id;
+        const perfd_item *item;
+        perfd_value v;
 
         if (perfd_recording_id(r, record, &id) == 0)
                 seen->sum += id.time;
@@ -67,6 +69,10 @@ static void read_sample(perfd_recording *r, const perfd_recorded *record, Seen *
         on_bytes(seen, NULL, s.raw);
         on_bytes(seen, NULL, s.stack_user);
         on_bytes(seen, NULL, s.aux);
+        if (perfd_recording_item(r, record, &item) != 0)
+                return;
+        for (size_t i = 0; perfd_item_get(item, i, &v); i++)
+                seen->sum += v.count > 0 && v.numbers ? v.numbers[v.count - 1] : v.text.length;
 }
 
 static void read_all(perfd_recording *r, Seen *seen) {

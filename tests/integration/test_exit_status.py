@@ -20,8 +20,8 @@ VERBS = {
     "validate": (["FILE"], 1), "plan": (["FILE"], 1), "apply": (["FILE"], 1), "reload": ([], 1), "stdio": ([], 0), "version": ([], 0), "help": ([], None),
 }
 ELSEWHERE = {"fleet": ["--nats", "nats://127.0.0.1:1", "hosts"]}  # asks another server, which is not there
-RECORDINGS = {"info": ["FILE"]}  # reads a file that is no recording here, and asks nobody
-OPTIONAL = {"watch", "stat", "ledger", "plan"}  # that may have no argument at all
+RECORDINGS = {"info": ["FILE"], "script": ["--input", "FILE"]}  # reads a file that is no recording here, and asks nobody
+OPTIONAL = {"script", "watch", "stat", "ledger", "plan"}  # that may have no argument at all
 
 
 def run(*arguments):

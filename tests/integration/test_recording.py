@@ -76,6 +76,27 @@ def events_of(options):
     return ["page-faults", "cpu-clock", "sched:sched_process_exec", *["dummy:HG"] * ("-a" in options)]
 
 
+def test_script():
+    """Each sample of perf script, in its order: the event, when, who, and the texts and numbers of a tracepoint's fields."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "perf.data")
+        record(path)
+        ran = run([PERF[0], "script", "-i", path, "--ns", "-F", "tid,time,event,trace"])
+        equal(ran.returncode, 0, ran.stderr)
+        rows = re.findall(r"^ *(\d+) +(\d+)\.(\d+): +(\S+): *(.*?) *$", ran.stdout.decode(), re.M)
+        ran = run([PERFCTL, "--json", "script", "-i", path])
+        equal((ran.returncode, ran.stderr), (0, b""), "perfctl script")
+        items = [json.loads(line) for line in ran.stdout.splitlines()]
+        equal(sorted((i["tid"], i["time"], i["event"]) for i in items),
+              sorted((int(tid), int(s) * 10**9 + int(ns), event) for tid, s, ns, event, _ in rows), "samples")
+        execs = [i for i in items if i["event"] == "sched:sched_process_exec"]
+        check(execs, "no sample of a tracepoint")
+        equal([f"filename={i['fields']['filename']} pid={i['fields']['pid']} old_pid={i['fields']['old_pid']}" for i in execs],
+              [trace for *_, event, trace in rows if event == "sched:sched_process_exec"], "fields")
+        ran = run([PERFCTL, "--json", "script", "-i", path, "sched:*"])
+        equal([json.loads(line) for line in ran.stdout.splitlines()], execs, "one event")
+
+
 def build_ids(path):
     ran = run([*PERF, "buildid-list", "-i", path])
     check(ran.returncode == 0, ran.stderr)
