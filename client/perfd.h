@@ -34,4 +34,5 @@
 #include "perfd/sample.h"
 #include "perfd/status.h"
 #include "perfd/stream.h"
+#include "perfd/symbolizer.h"
 #include "perfd/task.h"

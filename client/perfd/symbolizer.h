@@ -1,0 +1,99 @@
+/*
+ * Names of addresses: which function of which file was at an address of a process at a time, from ELF files, the kernel's list of
+ * symbols, and the lists that JIT compilers write. No daemon is needed. It is told what was mapped, by records of a stream or of a
+ * recording in any order; files are read when an address in them is asked for first. A perfd_symbolizer is used by one thread at a time.
+ *
+ * Whatever is not certain has no name: a file whose build id or inode is not that of the mapping is not used.
+ */
+#pragma once
+
+#include "declarations.h"
+#include "field.h"
+#include "recording.h"
+
+PERFD_BEGIN_DECLARATIONS
+
+typedef struct perfd_symbolizer perfd_symbolizer;
+
+/* Strings are copied. */
+typedef struct perfd_symbolizer_options {
+        size_t size;
+        const char *build_ids;     /* directories with xx/yyyy.debug and xx/yyyy/elf of build id xxyyyy, ':' between them; NULL: those of
+                                      perf, ~/.debug/.build-id, and of the distribution, /usr/lib/debug/.build-id */
+        const char *root;          /* paths of mappings are below it, as are their symbolic links; NULL: / */
+        const char *kallsyms;      /* NULL: /proc/kallsyms, unless is_remote; "": none */
+        size_t memory_max;         /* bytes, for tables and mappings together; 0: 256 MiB */
+        bool is_remote;            /* of another host, or before its last boot: nothing in /proc is of what is asked for */
+        bool is_monotonic;         /* times are of CLOCK_MONOTONIC, which JIT compilers write into their dumps */
+        bool has_parameters;       /* names of C++ have the types of theirs, as addr2line -C shows them; else not, as perf does not */
+} perfd_symbolizer_options;
+
+#define PERFD_SYMBOLIZER_OPTIONS_INIT { .size = sizeof(perfd_symbolizer_options) }
+
+/* Memory of a process, from that time on. */
+typedef struct perfd_mapping {
+        size_t size;
+        uint32_t pid;              /* with is_kernel ignored */
+        bool is_kernel;            /* of the kernel or a module of it */
+        uint64_t time;             /* ns; 0: from the beginning */
+        uint64_t start, length;    /* bytes */
+        uint64_t offset;           /* bytes from the beginning of the file: pgoff */
+        perfd_text path;
+        perfd_text build_id;       /* length 0: not known */
+        uint32_t maj, min;         /* of the file's device; ino 0: not known */
+        uint64_t ino, ino_generation;
+} perfd_mapping;
+
+#define PERFD_MAPPING_INIT { .size = sizeof(perfd_mapping) }
+
+/* What is at an address. Texts are valid until the next call with the perfd_symbolizer. */
+typedef struct perfd_frame {
+        uint64_t ip;
+        perfd_text symbol;         /* demangled; length 0: not known, which `note` explains */
+        uint64_t offset;           /* bytes from the beginning of the symbol */
+        perfd_text dso;            /* path as it was mapped, "[kernel.kallsyms]", "[vdso]"; length 0: nothing is known to be mapped */
+        perfd_text build_id;       /* of the file; length 0: not known */
+        uint64_t address;          /* bytes from the beginning of the file; of the kernel and of JIT code: ip */
+        const char *note;          /* why there is no symbol; "" if there is one */
+} perfd_frame;
+
+typedef struct perfd_symbolizer_counts {
+        size_t processes, mappings, tables; /* that are in memory */
+        size_t bytes;              /* of tables and mappings */
+        uint64_t loads;            /* tables that were read, those that were read again too */
+        uint64_t evicted;          /* tables that gave way to others: they are read again when they are asked for */
+        uint64_t forgotten;        /* mappings that had no place, or gave way: what was there has no name */
+} perfd_symbolizer_counts;
+
+/* options: NULL for the defaults. NULL: no memory. */
+perfd_symbolizer *perfd_symbolizer_new(const perfd_symbolizer_options *options);
+/* Takes NULL. */
+void perfd_symbolizer_free(perfd_symbolizer *s);
+
+/*
+ * What happened to the memory of processes; times are ns of one clock, and may come in any order. All: 0; -ENOMEM; PERFD_E_INVALID: it
+ * ends behind the last address, or a build id is longer than 32 bytes.
+ */
+int perfd_symbolizer_map(perfd_symbolizer *s, const perfd_mapping *mapping);
+/* A COMM record with its exec bit: the process has nothing any more that was mapped before. */
+int perfd_symbolizer_exec(perfd_symbolizer *s, uint32_t pid, uint64_t time);
+/* The new process has what its parent had. Threads (pid is ppid) have no memory of their own: nothing happens. */
+int perfd_symbolizer_fork(perfd_symbolizer *s, uint32_t pid, uint32_t ppid, uint64_t time);
+/* Its memory stays known for samples that come later, but is the first to be forgotten. */
+int perfd_symbolizer_exit(perfd_symbolizer *s, uint32_t pid);
+/* A KSYMBOL record: code that the kernel got, or lost (is_unregister), such as a BPF program. */
+int perfd_symbolizer_ksymbol(perfd_symbolizer *s, uint64_t time, uint64_t addr, uint64_t length, perfd_text name, bool is_unregister);
+/* Mappings of that path that come without a build id have this one, as recordings of perf list them. "[kernel.kallsyms]": the kernel. */
+int perfd_symbolizer_set_build_id(perfd_symbolizer *s, perfd_text path, perfd_text build_id);
+/*
+ * Any record of a recording, which perfd_recording_next() gave last: MMAP, MMAP2, COMM, FORK, EXIT, KSYMBOL and BUILD_ID are taken, others
+ * are no matter. 0; -ENOMEM.
+ */
+int perfd_symbolizer_feed(perfd_symbolizer *s, perfd_recording *r, const perfd_recorded *record);
+
+/* What was at that address at that time (ns). is_kernel: a frame of the kernel; pid is no matter then. 0; -ENOMEM. */
+int perfd_symbolizer_find(perfd_symbolizer *s, uint32_t pid, uint64_t time, uint64_t ip, bool is_kernel, perfd_frame *ret);
+
+void perfd_symbolizer_get_counts(const perfd_symbolizer *s, perfd_symbolizer_counts *ret);
+
+PERFD_END_DECLARATIONS

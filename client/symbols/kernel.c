@@ -1,0 +1,188 @@
+/*
+ * The kernel that runs lists its functions and those of its modules itself. A recording of an earlier boot has the kernel elsewhere
+ * (KASLR): its mapping says where _text was then, and the build id whether it is the same kernel at all. Modules do not move alike, so
+ * those of an earlier boot have no names.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/symbols/open-file.h"
+#include "client/symbols/symbolizer.h"
+
+#define KALLSYMS_MAX ((size_t)256 << 20) /* bytes */
+#define TABLE_MAX ((size_t)128 << 20)
+#define MODULES_MAX 4096
+#define NOTES_MAX ((size_t)65536)
+#define KERNEL_DSO "[kernel.kallsyms]"
+
+typedef struct Module {
+        const char *name; /* "[ext4]" */
+        uint64_t start, end;
+} Module;
+
+typedef struct Modules {
+        Module list[MODULES_MAX];
+        size_t n;
+} Modules;
+
+/* Lines of one follow each other, but need not be sorted. */
+static void note_module(Modules *modules, const char *name, uint64_t address) {
+        Module *last = modules->n > 0 ? modules->list + modules->n - 1 : NULL;
+
+        if (!last || strcmp(last->name, name) != 0) {
+                if (modules->n == MODULES_MAX)
+                        return;
+                last = modules->list + modules->n++;
+                *last = (Module){ .name = name, .start = address, .end = address };
+        }
+        last->start = address < last->start ? address : last->start;
+        last->end = address > last->end ? address : last->end;
+}
+
+/* "ffffffff81000000 T _stext", and behind a tab "[module]". Only what is text. */
+static int parse_line(Kernel *k, char *line, Modules *modules) {
+        char *rest, *name, *module;
+        const uint64_t address = strtoull(line, &rest, 16);
+
+        if (rest == line || rest[0] != ' ' || !rest[1] || !strchr("tTwW", rest[1]) || rest[2] != ' ' || address == 0)
+                return 0;
+        name = rest + 3;
+        module = strchr(name, '\t');
+        if (module) {
+                *module++ = '\0';
+                if (strcmp(module, "[bpf]") != 0)
+                        note_module(modules, module, address);
+        } else if (strcmp(name, "_text") == 0)
+                k->text = address;
+        return symbol_table_add(&k->table, address, 0, name, strlen(name), (uint32_t)k->table.n); /* of several the last */
+}
+
+int kernel_parse(Kernel *k, char *text) {
+        Modules *modules = calloc(1, sizeof(Modules));
+        char *line;
+        int r = modules ? 0 : -ENOMEM;
+
+        symbol_table_init(&k->table, TABLE_MAX, false);
+        symbol_table_init(&k->modules, TABLE_MAX, false);
+        while (r == 0 && (line = strsep(&text, "\n")))
+                r = parse_line(k, line, modules);
+        for (size_t i = 0; r == 0 && i < modules->n; i++)
+                r = symbol_table_add(&k->modules, modules->list[i].start, modules->list[i].end - modules->list[i].start + 4096, modules->list[i].name,
+                                     strlen(modules->list[i].name), SYMBOL_STRONG);
+        if (r == 0)
+                r = symbol_table_finish(&k->table, true);
+        if (r == 0)
+                r = symbol_table_finish(&k->modules, false);
+        k->note = k->table.n > 0 ? "" : "the kernel's list of symbols shows no addresses: kernel.kptr_restrict, or no privilege";
+        free(modules);
+        return r;
+}
+
+void kernel_deinit(Kernel *k) {
+        symbol_table_deinit(&k->table);
+        symbol_table_deinit(&k->modules);
+}
+
+/* That of the kernel that runs: /sys/kernel/notes. */
+static BuildId running_id(void) {
+        BuildId id = { .n = 0 };
+        int fd = open_file(NULL, "/sys/kernel/notes", NULL);
+        size_t n = 0, at = 0;
+        char *bytes = fd >= 0 ? read_file(fd, NOTES_MAX, &n) : NULL;
+
+        while (bytes && n - at >= sizeof(Elf64_Nhdr)) {
+                Elf64_Nhdr note;
+                size_t name, text;
+
+                memcpy(&note, bytes + at, sizeof(note));
+                name = at + sizeof(note);
+                text = name + (((size_t)note.n_namesz + 3) & ~(size_t)3);
+                if (note.n_namesz > n || note.n_descsz > n || text + note.n_descsz > n)
+                        break;
+                if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(bytes + name, "GNU", 4) == 0 && note.n_descsz <= BUILD_ID_MAX) {
+                        id.n = note.n_descsz;
+                        memcpy(id.bytes, bytes + text, id.n);
+                        break;
+                }
+                at = text + (((size_t)note.n_descsz + 3) & ~(size_t)3);
+                if (at > n)
+                        break;
+        }
+        if (fd >= 0)
+                close(fd);
+        free(bytes);
+        return id;
+}
+
+static int load(perfd_symbolizer *s, Kernel *k) {
+        const BuildId id = running_id();
+        size_t n;
+        char *text;
+        int fd, r = 0;
+
+        k->is_loaded = true;
+        k->note = "the list of the kernel's symbols cannot be read";
+        if (!s->kallsyms) {
+                k->note = "there is no list of that kernel's symbols";
+                return 0;
+        }
+        if (strcmp(s->kallsyms, "/proc/kallsyms") == 0 && s->kernel_id.n > 0 && (id.n != s->kernel_id.n || memcmp(id.bytes, s->kernel_id.bytes, id.n) != 0)) {
+                k->note = "the kernel that runs is another one";
+                return 0;
+        }
+        fd = open_file(NULL, s->kallsyms, NULL);
+        if (fd < 0)
+                return 0;
+        text = read_file(fd, KALLSYMS_MAX, &n);
+        close(fd);
+        if (text)
+                r = kernel_parse(k, text);
+        free(text);
+        s->counts.loads++;
+        return r;
+}
+
+/* What a record named at that time. */
+static bool find_recorded(perfd_symbolizer *s, uint64_t time, uint64_t ip, perfd_frame *frame, Validity *validity) {
+        const Mapping *m = s->kernel_process ? address_map_find(&s->kernel_process->maps, ip, time, 0, validity) : NULL;
+
+        if (!m)
+                return false;
+        frame->dso = (perfd_text){ .bytes = m->dso->path, .length = m->dso->n_path };
+        frame->build_id = (perfd_text){ .bytes = (const char *)m->dso->id.bytes, .length = m->dso->id.n };
+        if (m->name) {
+                frame->symbol = symbols_text(m->name);
+                frame->offset = ip - m->start;
+                return true;
+        }
+        return false;
+}
+
+int kernel_find(perfd_symbolizer *s, uint64_t time, uint64_t ip, perfd_frame *frame, Validity *validity) {
+        Kernel *k = &s->kernel;
+        Symbol *symbol, *module;
+        uint64_t moved;
+        int r;
+
+        frame->dso = symbols_text(KERNEL_DSO);
+        frame->build_id = (perfd_text){ .bytes = (const char *)s->kernel_id.bytes, .length = s->kernel_id.n };
+        if (find_recorded(s, time, ip, frame, validity))
+                return 0;
+        r = k->is_loaded ? 0 : load(s, k);
+        moved = s->recorded_text != 0 && k->text != 0 ? k->text - s->recorded_text : 0;
+        symbol = symbol_table_find(&k->table, ip + moved);
+        module = symbol ? symbol_table_find(&k->modules, ip + moved) : NULL;
+        if (!symbol || (module && moved != 0)) {
+                frame->note = k->note[0] ? k->note : "no symbol is there";
+                return r;
+        }
+        frame->symbol = symbol_table_name(&k->table, symbol);
+        frame->offset = ip + moved - symbol->start + symbol->into;
+        if (module)
+                frame->dso = symbol_table_name(&k->modules, module);
+        return r;
+}

@@ -1,0 +1,55 @@
+/*
+ * Bytes as an ELF file, by libelf within our limits: its symbols, its procedure linkage table and what xz made of others. Each piece of the
+ * table is found with its name, and memory stays within the limit.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/symbols/elf-symbols.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
+
+#define LIMIT ((size_t)4 << 20)
+#define MUST(x)                                                                                                        \
+        do {                                                                                                           \
+                if (!(x))                                                                                              \
+                        abort();                                                                                       \
+        } while (0)
+
+static void check(ElfSymbols *s) {
+        uint64_t address;
+
+        MUST(symbol_table_finish(&s->table, false) == 0);
+        for (size_t i = 0; i < s->table.n; i++) {
+                Symbol *symbol = s->table.symbols + i;
+
+                MUST(symbol_table_find(&s->table, symbol->start) == symbol);
+                MUST(symbol_table_name(&s->table, symbol).bytes);
+        }
+        for (uint64_t offset = 0; offset < 65536; offset += 512)
+                elf_symbols_address(s, offset, &address);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
+        ElfSymbols *s = calloc(1, sizeof(ElfSymbols));
+        char *copy = malloc(length + 1);
+        ElfFile f = ELF_FILE_NULL, mini = ELF_FILE_NULL;
+
+        MUST(s && copy);
+        memcpy(copy, bytes, length);
+        symbol_table_init(&s->table, LIMIT, true);
+        if (elf_file_open_bytes(&f, copy, length, LIMIT)) {
+                elf_symbols_read_segments(s, &f);
+                MUST(elf_symbols_read(s, &f, SHT_SYMTAB) == 0);
+                MUST(elf_symbols_read(s, &f, SHT_DYNSYM) == 0);
+                MUST(elf_symbols_read_plt(s, &f) == 0);
+                if (elf_file_open_mini(&f, &mini))
+                        MUST(elf_symbols_read(s, &mini, SHT_SYMTAB) == 0);
+                elf_file_close(&mini);
+                check(s);
+                elf_file_close(&f);
+        }
+        symbol_table_deinit(&s->table);
+        free(s);
+        return 0;
+}
