@@ -28,6 +28,7 @@
 #include "perfd/record.h"
 #include "perfd/recorded-item.h"
 #include "perfd/recorded-sample.h"
+#include "perfd/recording-writer.h"
 #include "perfd/recording.h"
 #include "perfd/relay-status.h"
 #include "perfd/result.h"

@@ -1,0 +1,127 @@
+/* What the kernel has: its PMUs, and its build id. */
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "client/recording-writer/read-file.h"
+
+#define PMUS_MAX 4096
+#define PIECE ((size_t)65536)
+#define NOTES_MAX ((size_t)1 << 20)
+#define PMUS "/sys/bus/event_source/devices"
+
+int read_file(const char *path, size_t max, Buffer *b) {
+        const size_t from = b->n;
+        int fd = open(path, O_RDONLY | O_CLOEXEC), code = fd < 0 ? -errno : 1;
+
+        while (code > 0) {
+                uint8_t *to = buffer_reserve(b, PIECE);
+                ssize_t n = to ? read(fd, to, PIECE) : -1;
+
+                if (!to)
+                        code = -ENOMEM;
+                else if (n < 0)
+                        code = errno == EINTR ? 1 : -errno;
+                else if (b->n - from + (size_t)n > max)
+                        code = -EFBIG;
+                else {
+                        b->n += (size_t)n;
+                        code = n > 0;
+                }
+        }
+        if (fd >= 0)
+                (void)close(fd);
+        return code;
+}
+
+static int add(perfd_recording_writer *w, unsigned bit, Buffer *b) {
+        int code = b->failed ? writer_fail(w, -ENOMEM, "no memory") : perfd_recording_writer_add_feature(w, bit, b->bytes, b->n);
+
+        buffer_deinit(b);
+        return code;
+}
+
+int host_add_pmus(perfd_recording_writer *w) {
+        Buffer b = { .n = 0 }, number = { .n = 0 };
+        DIR *d = opendir(PMUS);
+        const struct dirent *e;
+        uint32_t n = 0;
+
+        if (!d)
+                return 0;
+        buffer_put_u32(&b, 0);
+        while (n < PMUS_MAX && (e = readdir(d))) {
+                char path[sizeof(PMUS) + sizeof(e->d_name) + sizeof("//type")];
+
+                (void)snprintf(path, sizeof(path), PMUS "/%s/type", e->d_name);
+                number.n = 0;
+                if (e->d_name[0] == '.' || read_file(path, 32, &number) != 0)
+                        continue;
+                buffer_put(&number, "", 1);
+                if (number.failed)
+                        break;
+                buffer_put_u32(&b, (uint32_t)strtoul((const char *)number.bytes, NULL, 10));
+                buffer_put_string(&b, e->d_name, strlen(e->d_name));
+                n++;
+        }
+        (void)closedir(d);
+        b.failed |= number.failed;
+        buffer_deinit(&number);
+        if (!b.failed)
+                memcpy(b.bytes, &n, sizeof(n));
+        return add(w, PERF_DATA_FEATURE_PMU_MAPPINGS, &b);
+}
+
+static size_t aligned(size_t n) {
+        return (n + 3) & ~(size_t)3;
+}
+
+/* In /sys/kernel/notes. NULL: it has none of 1 to 20 bytes. */
+static const uint8_t *find_build_id(const Buffer *notes, size_t *ret_n) {
+        size_t at = 0;
+        Elf64_Nhdr h;
+
+        while (at + sizeof(h) <= notes->n) {
+                size_t name = at + sizeof(h), text, next;
+
+                memcpy(&h, notes->bytes + at, sizeof(h));
+                text = name + aligned(h.n_namesz);
+                next = text + aligned(h.n_descsz);
+                if (next > notes->n)
+                        return NULL;
+                if (h.n_type == NT_GNU_BUILD_ID && h.n_namesz == 4 && memcmp(notes->bytes + name, "GNU", 4) == 0 && h.n_descsz > 0 &&
+                    h.n_descsz <= PERF_DATA_BUILD_ID) {
+                        *ret_n = h.n_descsz;
+                        return notes->bytes + text;
+                }
+                at = next;
+        }
+        return NULL;
+}
+
+int host_add_kernel(perfd_recording_writer *w) {
+        static const char name[24] = "[kernel.kallsyms]"; /* with zeros up to a multiple of 8 */
+        Buffer notes = { .n = 0 }, b = { .n = 0 };
+        const uint8_t *id = NULL;
+        size_t n = 0;
+
+        if (read_file("/sys/kernel/notes", NOTES_MAX, &notes) == 0)
+                id = find_build_id(&notes, &n);
+        if (id) {
+                buffer_put_u32(&b, 0); /* perf does not look at its type */
+                buffer_put_u16(&b, PERF_RECORD_MISC_KERNEL | PERF_DATA_BUILD_ID_HAS_SIZE);
+                buffer_put_u16(&b, PERF_DATA_RECORD_HEADER + 4 + PERF_DATA_BUILD_ID + 4 + sizeof(name));
+                buffer_put_u32(&b, UINT32_MAX); /* of all pids */
+                buffer_put(&b, id, n);
+                buffer_put_zeros(&b, PERF_DATA_BUILD_ID - n);
+                buffer_put(&b, &(uint8_t){ (uint8_t)n }, 1);
+                buffer_put_zeros(&b, 3);
+                buffer_put(&b, name, sizeof(name));
+        }
+        buffer_deinit(&notes);
+        return id ? add(w, PERF_DATA_FEATURE_BUILD_ID, &b) : 0;
+}

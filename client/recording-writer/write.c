@@ -1,0 +1,120 @@
+/*
+ * Bytes to the file. A batch is whole records; it is written whole, or the file is cut off before it. Compressed, one stream of zstd goes
+ * through all of the records COMPRESSED, as perf's reader expects it, and each batch is flushed so that it can be read without the next.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "client/recording-writer/writer.h"
+
+static int write_all(int fd, const uint8_t *bytes, size_t n) {
+        while (n > 0) {
+                ssize_t done = write(fd, bytes, n);
+
+                if (done < 0 && errno == EINTR)
+                        continue;
+                if (done <= 0)
+                        return done < 0 ? -errno : -EIO;
+                bytes += done;
+                n -= (size_t)done;
+        }
+        return 0;
+}
+
+int writer_write(perfd_recording_writer *w, const void *bytes, size_t n) {
+        int code = write_all(w->fd, bytes, n);
+
+        if (code == 0) {
+                w->at += n;
+                return 0;
+        }
+        w->has_failed = true;
+        if (!w->is_pipe && (ftruncate(w->fd, (off_t)w->at) != 0 || lseek(w->fd, (off_t)w->at, SEEK_SET) < 0))
+                return writer_fail(w, code, "%s: %s, behind %" PRIu64 " whole bytes; what was written of the next ones could not be cut off",
+                                   w->part, strerror(-code), w->at);
+        return writer_fail(w, code, "%s: %s, behind %" PRIu64 " whole bytes", w->is_pipe ? "the pipe" : w->part, strerror(-code), w->at);
+}
+
+int writer_write_at(perfd_recording_writer *w, uint64_t at, const void *bytes, size_t n) {
+        ssize_t done = pwrite(w->fd, bytes, n, (off_t)at);
+        int code = done < 0 ? -errno : (size_t)done < n ? -EIO : 0;
+
+        if (code == 0)
+                return 0;
+        w->has_failed = true;
+        return writer_fail(w, code, "%s: at byte %" PRIu64 ": %s", w->part, at, strerror(-code));
+}
+
+static void put_header(Buffer *b, uint32_t type, uint16_t misc, size_t n) {
+        buffer_put_u32(b, type);
+        buffer_put_u16(b, misc);
+        buffer_put_u16(b, (uint16_t)(PERF_DATA_RECORD_HEADER + n));
+}
+
+/* The input is at most WRITER_BATCH bytes, so the output has room. */
+static int compress(perfd_recording_writer *w, const uint8_t *bytes, size_t n) {
+        const size_t bound = UINT16_MAX - PERF_DATA_RECORD_HEADER;
+        ZSTD_inBuffer in = { .src = bytes, .size = n };
+        ZSTD_outBuffer out = { .size = bound };
+        size_t left;
+
+        w->scratch.n = 0;
+        put_header(&w->scratch, PERF_DATA_COMPRESSED, 0, 0);
+        out.dst = buffer_reserve(&w->scratch, bound);
+        if (!out.dst)
+                return writer_fail(w, -ENOMEM, "no memory");
+        left = ZSTD_compressStream2(w->zstd, &out, &in, ZSTD_e_flush);
+        if (left != 0)
+                return writer_fail(w, -EIO, "zstd: %s", ZSTD_isError(left) ? ZSTD_getErrorName(left) : "a batch has no room in a record");
+        w->scratch.n = 0;
+        put_header(&w->scratch, PERF_DATA_COMPRESSED, 0, out.pos);
+        return writer_write(w, w->scratch.bytes, PERF_DATA_RECORD_HEADER + out.pos);
+}
+
+int writer_flush(perfd_recording_writer *w) {
+        const size_t n = w->batch.n;
+        int code = 0;
+
+        w->batch.n = 0; /* what failed is not tried again: zstd has it in its stream */
+        if (n == 0)
+                return 0;
+        if (!w->zstd)
+                return writer_write(w, w->batch.bytes, n);
+        for (size_t at = 0; at < n && code == 0; at += WRITER_BATCH)
+                code = compress(w, w->batch.bytes + at, n - at < WRITER_BATCH ? n - at : WRITER_BATCH);
+        w->has_failed |= code != 0;
+        return code;
+}
+
+int writer_write_record(perfd_recording_writer *w, uint32_t type, const void *bytes, size_t n) {
+        int code = writer_flush(w);
+
+        if (code != 0)
+                return code;
+        w->scratch.n = 0;
+        put_header(&w->scratch, type, 0, n);
+        buffer_put(&w->scratch, bytes, n);
+        return w->scratch.failed ? writer_fail(w, -ENOMEM, "no memory") : writer_write(w, w->scratch.bytes, w->scratch.n);
+}
+
+int perfd_recording_writer_put(perfd_recording_writer *w, uint32_t type, uint16_t misc, const void *bytes, size_t n) {
+        int code = 0;
+
+        if (!w->is_open || w->has_failed)
+                return writer_fail(w, PERFD_E_STATE, w->is_open ? "an earlier write has failed" : "no recording is open");
+        if (n > UINT16_MAX - PERF_DATA_RECORD_HEADER || n % 8 != 0 || w->n_events == 0)
+                return writer_fail(w, PERFD_E_INVALID, w->n_events == 0 ? "a record before the first event" :
+                                   "a record of %zu bytes: expected a multiple of 8, at most 65,527", n);
+        if (!w->has_begun)
+                code = head_begin(w);
+        if (code == 0 && type >= PERF_DATA_HEADER_ATTR)
+                return writer_write_record(w, type, bytes, n);
+        if (code == 0 && w->batch.n + PERF_DATA_RECORD_HEADER + n > WRITER_BATCH)
+                code = writer_flush(w);
+        if (code != 0)
+                return code;
+        put_header(&w->batch, type, misc, n);
+        buffer_put(&w->batch, bytes, n);
+        return w->batch.failed ? writer_fail(w, -ENOMEM, "no memory") : 0;
+}
