@@ -1,0 +1,104 @@
+/* The command line of a recording; recorder.c makes it. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/perfctl/command.h"
+#include "client/perfctl/event-words.h"
+#include "client/perfctl/number.h"
+#include "client/perfctl/quantity.h"
+#include "client/perfctl/recorder.h"
+#include "client/perfctl/spec-options.h"
+#include "client/perfctl/target.h"
+
+#define LATENCY UINT64_C(100000000) /* ns: nobody looks at a sample before the recording has ended, and wakeups cost */
+#define LEVEL_MAX 19
+
+static const uint32_t side_records = PERFD_RECORD_BIT(PERFD_COMM) | PERFD_RECORD_BIT(PERFD_FORK) | PERFD_RECORD_BIT(PERFD_EXIT) |
+                                     PERFD_RECORD_BIT(PERFD_MMAP2) | PERFD_RECORD_BIT(PERFD_KSYMBOL) | PERFD_RECORD_BIT(PERFD_BPF_EVENT);
+
+static int parse_level(const Perfctl *p, uint64_t *ret) {
+        const char *level = perfctl_get(p, "compression-level");
+        int r;
+
+        *ret = 0;
+        if (!level)
+                return 0;
+        r = number_parse(p, "--compression-level: ", level, ret);
+        if (r == 0 && (*ret == 0 || *ret > LEVEL_MAX))
+                r = perfctl_fail(p, PERFCTL_USAGE, "--compression-level: '%s' is none of 1 to %d", level, LEVEL_MAX);
+        return r;
+}
+
+static int parse_quantities(const Perfctl *p, perfd_subscription *s, uint64_t *ret_duration) {
+        const char *duration = perfctl_get(p, "for"), *latency = perfctl_get(p, "latency"), *queue = perfctl_get(p, "queue");
+
+        if (duration && (!quantity_parse_time(duration, ret_duration) || *ret_duration == 0))
+                return perfctl_fail(p, PERFCTL_USAGE, "--for: '%s' is not a time such as 500ms, 10s, 2m%s", duration,
+                                    quantity_lack_of_time(duration));
+        if (latency && (!quantity_parse_time(latency, &s->latency) || s->latency == 0))
+                return perfctl_fail(p, PERFCTL_USAGE, "--latency: '%s' is not a time such as 200us, 1ms%s", latency,
+                                    quantity_lack_of_time(latency));
+        if (queue && (!quantity_parse_size(queue, &s->queue_bytes) || s->queue_bytes == 0))
+                return perfctl_fail(p, PERFCTL_USAGE, "--queue: '%s' is not a size such as 64KiB, 4MiB", queue);
+        return 0;
+}
+
+static int check_output(const Perfctl *p, const char *path) {
+        if (!*path)
+                return perfctl_fail(p, PERFCTL_USAGE, "--output: the value is empty");
+        if (strcmp(path, "-") != 0)
+                return 0;
+        if (p->command)
+                return perfctl_fail(p, PERFCTL_USAGE, "--output -: stdout is the command's: name a file");
+        return isatty(STDOUT_FILENO) ? perfctl_fail(p, PERFCTL_USAGE, "--output -: a recording is not for a terminal: name a file, or a pipe "
+                                                    "behind it") : 0;
+}
+
+static int verb_record_run(Perfctl *p) {
+        perfd_subscription s = PERFD_SUBSCRIPTION_INIT;
+        const char *path = perfctl_get(p, "output");
+        uint64_t duration = 0, level = 0;
+        int r = command_check(p);
+
+        s.payload = PERFD_PAYLOAD_RAW;
+        s.records = side_records;
+        s.latency = LATENCY;
+        if (!path)
+                path = "perf.data";
+        if (r == 0 && p->host)
+                r = perfctl_fail(p, PERFCTL_USAGE, "a recording names what runs on the host of the daemon, of its /proc: run it there, by "
+                                 "ssh %s perfctl record", p->host);
+        if (r == 0)
+                r = parse_level(p, &level);
+        if (r == 0)
+                r = parse_quantities(p, &s, &duration);
+        if (r == 0)
+                r = check_output(p, path);
+        if (r == 0)
+                r = perfctl_connect(p);
+        return r == 0 ? recorder_run(p, &s, path, (int)level, duration, perfctl_get(p, "allow-loss")) : r;
+}
+
+const Verb verb_record = {
+        .name = "record",
+        .arguments = "[EVENT...]",
+        .help = "write samples to a file that perf report reads",
+        .options = {
+                EVENT_OPTION(WORDS_SHOWN),
+                { .name = "output", .letter = 'o', .argument = "FILE", .help = "the file, perf.data if it is not given; -: a pipe on stdout",
+                  .words = WORDS_FILES },
+                { .name = "for", .argument = "TIME", .help = "stop after 500ms, 10s, 2m" },
+                { .name = "compression-level", .letter = 'z', .argument = "N", .help = "compress by zstd: 1, fast, to 19, small" },
+                { .name = "latency", .argument = "TIME", .help = "samples come within this; 100ms" },
+                { .name = "allow-loss", .help = "exit with 0, not 4, if samples were lost" },
+                { .name = "queue", .argument = "SIZE", .help = "size of the queue in the daemon, e.g. 4MiB" },
+                ALL_CPUS_OPTION,
+                TARGET_OPTIONS,
+                SPEC_OPTIONS,
+        },
+        .max_arguments = VERB_ANY_NUMBER,
+        .words = WORDS_SHOWN,
+        .has_command = true,
+        .run = verb_record_run,
+};

@@ -1,0 +1,151 @@
+#!/usr/bin/python3
+"""Recordings that perfctl makes, read by perf and by perfctl info: without one warning, the same events, times, fields and chains, and as many
+samples as the ledger has. Needs root, for tracepoints."""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+import perfd
+from perfd import Daemon, check, equal, wait_until
+from test_command import python, words
+from test_recording import info, run, stats
+
+N = 300
+CALLS = f"import os\nfor i in range({N}): os.getppid()\n"
+EVENTS = ["raw_syscalls:sys_enter", "--filter", f"id == {110 if os.uname().machine == 'x86_64' else 173}"]
+SAMPLES = os.path.join(os.environ["PERFD_BUILD"], "tests", "integration", "recorded-samples")
+
+
+def record(daemon, *arguments, status=0, **more):
+    done = subprocess.run(words(daemon, "record", *arguments), stdin=subprocess.DEVNULL, capture_output=True, timeout=perfd.PATIENCE, check=False,
+                          **more)
+    equal(done.returncode, status, f"the status of record {arguments}, which said {done.stderr[-500:]!r}")
+    return done
+
+
+def perf(*arguments, **more):
+    """What it prints; a warning is a failure."""
+    ran = run(["perf", *arguments], **more)
+    equal((ran.returncode, ran.stderr), (0, b""), f"perf {arguments}")
+    return ran.stdout.decode()
+
+
+def lines_of_perf(path, fields):
+    return [line for line in perf("script", "--ns", "-F", fields, "-i", path).splitlines() if line]
+
+
+def sent(done):
+    """Samples of the closing line."""
+    return int(re.search(rb"^(\d+) samples", done.stderr, re.M).group(1))
+
+
+def test_command():
+    """A command with its status: as many samples as it has made calls, each with what the tracepoint says, with and without zstd."""
+    with Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        path = os.path.join(folder, "perf.data")
+        for options in ((), ("-z", "3")):
+            done = record(daemon, "-o", path, *options, *EVENTS, *python(CALLS + "os._exit(7)"), status=7)
+            said, counts = info(path), stats(path)
+            equal((said["damage"], said["events"], said["samples"]), ([], [EVENTS[0]], N), "what is in it")
+            equal((sent(done), counts["SAMPLE"]), (N, N), f"samples, {done.stderr}")
+            equal("COMPRESSED" in said["records"], bool(options), "compressed records")
+            for kind in ("COMM", "MMAP2", "EXIT"):
+                check(counts[kind] == said["records"][kind] > 0, f"{kind}: {counts[kind]}, {said['records'][kind]}")
+            lines = lines_of_perf(path, "trace:comm,pid,tid,cpu,time,event,trace")
+            equal(len(lines), N, "lines of perf script")
+            for line in lines:
+                check(re.match(r" *python3?[\d.]* +(\d+)/\1 +\[\d+\] +\d+\.\d{9}: raw_syscalls:sys_enter: NR \d+ \(", line), line)
+            equal(sorted(os.listdir(folder)), ["perf.data", *["perf.data.old"] * bool(options)], "files")
+
+
+def test_header():
+    """What perf prints of the sections is what perfctl info says."""
+    with Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        path = os.path.join(folder, "perf.data")
+        record(daemon, "-o", path, *EVENTS, *python(CALLS))
+        found, features = dict(re.findall(r"^# ([\w ]+?) *: (.*)$", perf("report", "--header-only", "-I", "-i", path), re.M)), info(path)["features"]
+        for name, key in (("HOSTNAME", "hostname"), ("OSRELEASE", "os release"), ("VERSION", "perf version"), ("ARCH", "arch")):
+            equal(features[name], found[key], name)
+        equal((features["HOSTNAME"], features["OSRELEASE"]), (os.uname().nodename, os.uname().release), "names of the host")
+        equal(features["NRCPUS"], {"available": int(found["nrcpus avail"]), "online": int(found["nrcpus online"])}, "NRCPUS")
+        equal(f"{features['TOTAL_MEM']} kB", found["total memory"], "TOTAL_MEM")
+        for name in ("CPU_TOPOLOGY", "PMU_MAPPINGS", "CLOCK_DATA", "SAMPLE_TIME", "TRACING_DATA", "EVENT_DESC"):
+            check(name in features, f"{name} is missing: {sorted(features)}")
+
+
+def test_chains():
+    """A sampled event beside a tracepoint: whose each sample is, when, where and for how much, as perf script says; and names."""
+    load = "import time\nt = time.process_time() + .3\nwhile time.process_time() < t: pass"
+    with Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        path = os.path.join(folder, "perf.data")
+        record(daemon, "-o", path, "cpu-clock", "-F", "500", "-g", *python(load))
+        lines = lines_of_perf(path, "pid,tid,cpu,time,period,event")
+        expected = sorted(re.match(r" *(\d+)/(\d+) +\[(\d+)\] +(\d+)\.(\d{9}): +(\d+) +([\w:-]+):", line).groups() for line in lines)
+        ran = run([SAMPLES, path])
+        equal((ran.returncode, ran.stderr), (0, b""), "recorded-samples")
+        found = [line.split() for line in ran.stdout.decode().splitlines()]
+        found = sorted((int(time), event, *map(int, numbers)) for kind, time, event, *numbers in found if kind == "SAMPLE")
+        equal(found, sorted((int(s + ns), event, int(pid), int(tid), int(cpu), int(period)) for pid, tid, cpu, s, ns, period, event in expected),
+              "samples")
+        check(len(found) > 20, f"{len(found)} samples")
+        chains = perf("script", "-F", "ip,sym,dso", "-i", path)
+        check(re.search(r"^\s+[0-9a-f]+ \S+ \(.*python3", chains, re.M), f"no frame of python: {chains[:500]}")
+
+
+def test_pipe():
+    """-o -"""
+    with Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        path = os.path.join(folder, "pipe.data")
+        for options in ((), ("-z", "1")):
+            with open(path, "wb") as out:
+                recorder = subprocess.Popen(words(daemon, "record", "-o", "-", *options, *EVENTS), stdout=out, stderr=subprocess.PIPE)
+                wait_until(lambda: os.path.getsize(path) > 0, "the recording begins")
+                run([sys.executable, "-S", "-c", CALLS])
+                recorder.send_signal(signal.SIGINT)
+                said = recorder.communicate(timeout=perfd.PATIENCE)[1]
+            equal(recorder.returncode, 0, said)
+            found = info(path)
+            equal((found["pipe"], found["damage"]), (True, []), "a pipe")
+            check(found["samples"] >= N, f"{found['samples']} samples")
+            with open(path, "rb") as f:
+                lines = perf("script", "-F", "trace:comm,event,trace", "-i", "-", stdin=f).splitlines()
+            equal(len([line for line in lines if "raw_syscalls:sys_enter: NR" in line]), found["samples"], "lines of perf script")
+
+
+def test_killed():
+    """What a killed recorder leaves is read to its last whole record."""
+    with Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        path = os.path.join(folder, "perf.data")
+        recorder = subprocess.Popen(words(daemon, "record", "-o", path, *EVENTS), stderr=subprocess.DEVNULL)
+        load = subprocess.Popen([sys.executable, "-S", "-c", "import os\nwhile True: os.getppid()"])
+        try:
+            wait_until(lambda: any(os.path.getsize(os.path.join(folder, name)) > 1 << 20 for name in os.listdir(folder)), "a megabyte is written")
+        finally:
+            load.kill()
+            load.wait()
+            recorder.kill()
+            recorder.wait()
+        (part,) = os.listdir(folder)
+        check(part.startswith("perf.data.part-"), part)
+        said = info(os.path.join(folder, part), status=1)
+        check(said["samples"] > 1000 and said["damage"][0]["text"].startswith("the size of the data is 0"), f"{said['damage']}, {said['samples']}")
+
+
+def test_refused():
+    """What cannot be recorded, and where, is said before anything is written."""
+    with Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        path = os.path.join(folder, "perf.data")
+        for arguments, status, text in (((*EVENTS, "-o", path + "/no/file"), 1, b"Not a directory|No such file"), ((*EVENTS, "-z", "20"), 2, b"none of 1 to 19"),
+                                        ((*EVENTS, "-o", "-", "--", "true"), 2, b"stdout is the command's"),
+                                        (("uprobe:libc:malloc", "-o", path), 1, b"cannot be recorded")):
+            done = record(daemon, *arguments, status=status)
+            check(re.search(text, done.stderr), f"of {arguments}: {done.stderr}")
+            equal(os.listdir(folder), [], f"files, of {arguments}")
+
+
+if __name__ == "__main__":
+    perfd.main(globals())
