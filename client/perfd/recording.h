@@ -1,7 +1,7 @@
 /*
  * Recordings: files and pipes in the format of perf(1), perf.data, of any machine and of Linux up to 6.18, in either byte order. No daemon
- * is needed, and nothing is written. A recording is used by one thread at a time; there is no limit to its size, and memory is taken
- * for one record, for the attrs and for one section of the header at a time.
+ * is needed, and nothing is written but the temporary file of an order. A recording is used by one thread at a time; there is no limit to
+ * its size, and memory is taken for one record, for the attrs, for one section of the header at a time, and for what an order holds back.
  *
  * What is damaged is said with its place, and what is whole is read: perfd_recording_damage().
  */
@@ -83,8 +83,47 @@ bool perfd_recording_is_pipe(const perfd_recording *r);
 perfd_byte_order perfd_recording_byte_order(const perfd_recording *r);
 
 /*
- * The next record in the order of the recording, those inside of COMPRESSED ones behind it. 0; PERFD_E_ENDED behind the last one, or
- * where nothing more can be read, which perfd_recording_damage() tells; -ENOMEM, -errno of read(2).
+ * In which order records come. A record's time is what perfd_recording_id() says; those without one, or with 0 or all ones, as perf's own
+ * records and those that perf makes up, keep their place: they come before all that follows them in the recording.
+ *
+ * TIME: never backwards; records of the same time in the order of the recording.
+ *
+ * CAUSAL: what says of processes and memory what they are (MMAP, MMAP2, COMM, FORK, EXIT, NAMESPACES, KSYMBOL, BPF_EVENT, CGROUP and
+ * TEXT_POKE) comes in the order of time, and never after a record that has the same time or a later one; all others, samples too, are in the
+ * order of the recording. So a mapping may come before samples which are older than it: compare times. Where records have no time, it is
+ * the order of the recording.
+ *
+ * What is held back lies in memory, as far as that goes, then in a temporary file without a name. Recordings which fit in memory are read to
+ * their end before the first record comes. Larger files and bytes are read twice: first to know whether they are in order of time already
+ * (nothing is held back then), and whether each FINISHED_ROUND keeps what it promises: that all records up to the latest time of the round
+ * before it have been read. Then two rounds are held back. If a round does not, or there is none, all is sorted in the temporary file
+ * first, or copied there in the causal order, with up to 31 bytes more for each record, and up to twice while runs are merged. Pipes are read once, and their
+ * rounds are believed, so that records come while the recorder runs; one that comes too late for its round becomes a damage, and is
+ * given at once: the one case in which a time goes backwards.
+ */
+typedef enum perfd_recording_order {
+        PERFD_RECORDING_ORDER_FILE, /* as they stand in the recording: the default, which holds nothing back */
+        PERFD_RECORDING_ORDER_CAUSAL,
+        PERFD_RECORDING_ORDER_TIME,
+} perfd_recording_order;
+
+#define PERFD_RECORDING_ORDER_MEMORY_MIN ((size_t)2 << 20)      /* bytes */
+#define PERFD_RECORDING_ORDER_MEMORY_DEFAULT ((size_t)56 << 20) /* bytes */
+
+/* Before the first perfd_recording_next(). 0; PERFD_E_INVALID: no such order; PERFD_E_STATE: a record was asked for already. */
+int perfd_recording_set_order(perfd_recording *r, perfd_recording_order order);
+/*
+ * Bytes of memory for records that are held back, beside what reading itself takes, and zstd for compressed recordings. The same codes;
+ * PERFD_E_INVALID: fewer than PERFD_RECORDING_ORDER_MEMORY_MIN.
+ */
+int perfd_recording_set_order_memory(perfd_recording *r, size_t bytes);
+/* Where the temporary file is; NULL: $TMPDIR, or /var/tmp. Copied. The same codes; -ENOMEM. It is opened when it is needed. */
+int perfd_recording_set_order_directory(perfd_recording *r, const char *path);
+
+/*
+ * The next record, in the order of the recording those inside of COMPRESSED ones behind it. 0; PERFD_E_ENDED behind the last one, or
+ * where nothing more can be read, which perfd_recording_damage() tells; -ENOMEM, -errno of read(2), or of open(2), write(2) or read(2) of
+ * the temporary file, after which the same comes again: perfd_recording_error().
  */
 int perfd_recording_next(perfd_recording *r, const perfd_recorded **ret);
 /* "SAMPLE", "COMPRESSED2"; NULL: Linux 6.18 has no such record. */

@@ -124,7 +124,7 @@ static int keep_tracing(perfd_recording *r, uint64_t size, Bytes *body) {
         return code != 0 ? code : pipe_tracing_take(r, &all);
 }
 
-int perfd_recording_next(perfd_recording *r, const perfd_recorded **ret) {
+int recording_read(perfd_recording *r, const perfd_recorded **ret) {
         uint32_t type = 0;
         uint16_t misc = 0;
         uint64_t size = 0;

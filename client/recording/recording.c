@@ -22,6 +22,8 @@ void perfd_recording_free(perfd_recording *r) {
                 r->free_items(r->items);
         source_close(&r->source);
         decompress_free(r->decompress);
+        order_free(r->order);
+        free(r->order_directory);
         for (size_t i = 0; i < r->n_events; i++) {
                 free(r->events[i].name);
                 free(r->events[i].ids);

@@ -46,6 +46,7 @@ typedef struct Ids {
 } Ids;
 
 typedef struct Decompress Decompress; /* decompress.c */
+typedef struct Order Order;           /* order.c */
 
 struct perfd_recording {
         Source source;
@@ -64,6 +65,11 @@ struct perfd_recording {
         perfd_recorded_value *values;
         size_t values_room;
         Decompress *decompress;      /* NULL: nothing was compressed so far */
+        perfd_recording_order order_kind;
+        size_t order_memory;         /* bytes; 0: the default */
+        char *order_directory;          /* NULL: the default */
+        Order *order;                /* NULL: the order of the recording, or no record was asked for */
+        bool has_begun;              /* a record was asked for */
         Damages damages;
         struct RecordedItems *items; /* of recorded/, which frees them; NULL: nobody asked for one */
         void (*free_items)(struct RecordedItems *items);
@@ -132,6 +138,22 @@ int feature_get(perfd_recording *r, unsigned bit, Bytes *ret);
 int pipe_record_take(perfd_recording *r, uint32_t type, const Bytes *b);
 /* Bytes behind the record HEADER_TRACING_DATA, which are kept. 0; -ENOMEM */
 int pipe_tracing_take(perfd_recording *r, const Bytes *b);
+
+/* next.c: as perfd_recording_next() in the order of the recording. */
+int recording_read(perfd_recording *r, const perfd_recorded **ret);
+/* sample.c: ns; 0: the record has none, or it is not known where. Says nothing of what is wrong: whoever decodes the record does. */
+uint64_t recording_time(perfd_recording *r, const perfd_recorded *record);
+
+/* order.c: the next record in the order that was chosen, which is not the recording's. */
+int order_next(perfd_recording *r, const perfd_recorded **ret);
+/* Takes NULL. */
+void order_free(Order *o);
+
+/* rounds.c: it says of processes and memory what they are. */
+bool record_is_state(uint32_t type);
+/* What a second reading of the same bytes tells: whether no order has to change anything, and whether the records
+ * behind each FINISHED_ROUND keep what it promises. 0; -ENOMEM, -errno */
+int rounds_check(const perfd_recording *r, bool *ret_is_sorted, bool *ret_keep);
 
 /* decompress.c: the records in a compressed one become those that follow. 0; -ENOMEM */
 int decompress_feed(perfd_recording *r, uint32_t type, const Bytes *b, uint64_t offset);

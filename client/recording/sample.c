@@ -62,6 +62,27 @@ static const Event *find_event(perfd_recording *r, const perfd_recorded *record)
         return id == 0 && !is_sample ? &r->events[0] : ids_find(r, id); /* 0: perf has made the record itself */
 }
 
+/* perf's own records, and those that it makes up for the kernel, have no time, or 0 or all ones in its place. */
+uint64_t recording_time(perfd_recording *r, const perfd_recorded *record) {
+        const Event *e = record->type < KERNEL_RECORDS ? find_event(r, record) : NULL;
+        const uint64_t type = e ? e->shown.sample_type : 0;
+        uint64_t time;
+        size_t n;
+
+        if ((type & PERF_SAMPLE_TIME) == 0)
+                return 0;
+        if (record->type == PERF_RECORD_SAMPLE)
+                n = sizeof(uint64_t) * count_bits(type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID));
+        else if ((e->shown.flags & PERFD_ATTR_SAMPLE_ID_ALL) != 0)
+                n = record->size - sizeof(uint64_t) * count_bits(type & ID_BITS & ~(uint64_t)PERF_SAMPLE_TID);
+        else
+                return 0;
+        if (n > record->size) /* of what is too short, too */
+                return 0;
+        time = word_at(r, record, n);
+        return time == UINT64_MAX ? 0 : time;
+}
+
 /* ---- the rest of a record ------------------------------------------------------------------------------------------------------ */
 
 static void read_id_end(Bytes *b, uint64_t type, perfd_recorded_id *id) {

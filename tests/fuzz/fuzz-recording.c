@@ -1,6 +1,6 @@
 /*
- * Bytes as a recording in perf's format: all of its records and sections. Whatever they say, reading ends, what is given lies within what
- * was given, and each damage has a text and a place.
+ * Bytes as a recording in perf's format: all of its records and sections, in each order. Whatever they say, reading ends, what is given lies
+ * within what was given, and each damage has a text and a place; each order gives the same records, and keeps what it promises.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +17,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
 #define RECORDS_MAX 100000 /* of what a few compressed bytes become */
 
+#define KERNEL_RECORDS 64 /* types from there on are perf's own */
+#define COMM 3   /* PERF_RECORD_COMM */
+#define SAMPLE 9 /* PERF_RECORD_SAMPLE */
+
 typedef struct Seen {
         int depth;
         uint64_t sum;
+        uint64_t n, bytes;   /* records, and a sum of what they have */
+        bool has_ended;
+        size_t n_events;     /* when the first record of the kernel came */
+        bool has_late_event; /* one came behind it, by which the same bytes may have another time */
+        uint64_t time, sample_time; /* ns: the latest of all, and of samples */
 } Seen;
 
 static void on_begin(void *userdata, const char *key) {
@@ -75,15 +84,38 @@ static void read_sample(perfd_recording *r, const perfd_recorded *record, Seen *
                 seen->sum += v.count > 0 && v.numbers ? v.numbers[v.count - 1] : v.text.length;
 }
 
-static void read_all(perfd_recording *r, Seen *seen) {
+/* Never backwards; and no comm behind a sample that has its time or a later one. */
+static void check_order(perfd_recording *r, const perfd_recorded *record, perfd_recording_order order, Seen *seen) {
+        perfd_recorded_id id;
+
+        if (record->type >= KERNEL_RECORDS)
+                return;
+        if (seen->n_events == 0)
+                seen->n_events = perfd_recording_n_events(r);
+        seen->has_late_event = seen->has_late_event || perfd_recording_n_events(r) != seen->n_events;
+        if (order == PERFD_RECORDING_ORDER_FILE || seen->has_late_event || perfd_recording_id(r, record, &id) != 0 || id.time == 0 || id.time == UINT64_MAX)
+                return;
+        MUST(order != PERFD_RECORDING_ORDER_TIME || id.time >= seen->time);
+        MUST(order != PERFD_RECORDING_ORDER_CAUSAL || record->type != COMM || id.time > seen->sample_time);
+        seen->time = id.time;
+        if (record->type == SAMPLE && id.time > seen->sample_time)
+                seen->sample_time = id.time;
+}
+
+static void read_all(perfd_recording *r, perfd_recording_order order, Seen *seen) {
         const perfd_recorded *record;
         int code = 0;
 
         for (int i = 0; i < RECORDS_MAX && (code = perfd_recording_next(r, &record)) == 0; i++) {
+                seen->sum = 0;
                 on_bytes(seen, NULL, (perfd_text){ .bytes = record->bytes, .length = record->size });
+                seen->bytes += seen->sum + record->type + record->misc + record->offset + record->is_compressed;
+                seen->n++;
+                check_order(r, record, order, seen);
                 read_sample(r, record, seen);
         }
         MUST(code == 0 || code == PERFD_E_ENDED);
+        seen->has_ended = code == PERFD_E_ENDED;
         for (unsigned bit = 0; bit < 256; bit++)
                 if (perfd_recording_has_feature(r, bit))
                         MUST(perfd_recording_visit_feature(r, bit, &visitor, seen) == 0 && seen->depth == 0);
@@ -98,15 +130,28 @@ static void read_all(perfd_recording *r, Seen *seen) {
                 MUST(perfd_recording_damage(r, i)->text[0]);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
+static Seen read_in(const uint8_t *bytes, size_t length, perfd_recording_order order, bool has_late_event) {
         perfd_recording *r = perfd_recording_new();
-        Seen seen = { .depth = 0 };
+        Seen seen = { .has_late_event = has_late_event };
 
         MUST(r);
+        MUST(perfd_recording_set_order(r, order) == 0);
+        MUST(perfd_recording_set_order_memory(r, PERFD_RECORDING_ORDER_MEMORY_MIN) == 0);
         if (perfd_recording_open_bytes(r, bytes, length) == 0)
-                read_all(r, &seen);
+                read_all(r, order, &seen);
         else
                 MUST(perfd_recording_error(r)[0]);
         perfd_recording_free(r);
+        return seen;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
+        const Seen seen = read_in(bytes, length, PERFD_RECORDING_ORDER_FILE, false);
+
+        for (int order = PERFD_RECORDING_ORDER_CAUSAL; seen.has_ended && order <= PERFD_RECORDING_ORDER_TIME; order++) {
+                const Seen other = read_in(bytes, length, (perfd_recording_order)order, seen.has_late_event);
+
+                MUST(other.has_ended && other.n == seen.n && other.bytes == seen.bytes);
+        }
         return 0;
 }

@@ -14,7 +14,9 @@
 
 #include "proto/recording-format.h"
 
+#ifndef BUILT_MAX
 #define BUILT_MAX ((size_t)1 << 18) /* bytes */
+#endif
 
 typedef struct Built {
         bool swap;
