@@ -1,0 +1,71 @@
+/*
+ * Open addressing, at most half full: one cache miss finds most ids. Slots keep the hash, so that the table grows without its content,
+ * and the content is looked at for hardly any but the one that is sought.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/profile/id-table.h"
+
+#define FIRST_SLOTS ((size_t)64)
+#define MULTIPLIER UINT64_C(0x9e3779b97f4a7c15)
+
+void id_table_deinit(IdTable *t) {
+        free(t->slots);
+        *t = ID_TABLE_NULL;
+}
+
+static void put(IdTable *t, uint32_t hash, uint32_t id) {
+        size_t at = hash;
+
+        while (t->slots[at & (t->n_slots - 1)].id != ID_NONE)
+                at++;
+        t->slots[at & (t->n_slots - 1)] = (IdSlot){ .hash = hash, .id = id };
+}
+
+static int grow(IdTable *t) {
+        IdTable grown = { .n_slots = t->n_slots > 0 ? 2 * t->n_slots : FIRST_SLOTS, .n = t->n };
+
+        grown.slots = reallocarray(NULL, grown.n_slots, sizeof(*grown.slots));
+        if (!grown.slots)
+                return -ENOMEM;
+        memset(grown.slots, 0xff, grown.n_slots * sizeof(*grown.slots));
+        for (size_t i = 0; i < t->n_slots; i++)
+                if (t->slots[i].id != ID_NONE)
+                        put(&grown, t->slots[i].hash, t->slots[i].id);
+        free(t->slots);
+        *t = grown;
+        return 0;
+}
+
+int id_table_add(IdTable *t, uint32_t hash, uint32_t id) {
+        int r = 2 * (t->n + 1) > t->n_slots ? grow(t) : 0;
+
+        if (r < 0)
+                return r;
+        put(t, hash, id);
+        t->n++;
+        return 0;
+}
+
+/* Both halves of a product of 128 bits: each bit of both factors reaches all of the result. */
+static uint64_t mix(uint64_t a, uint64_t b) {
+        __uint128_t product = (__uint128_t)a * b;
+
+        return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+uint32_t id_hash(uint64_t seed, const void *bytes, size_t n) {
+        const char *at = bytes;
+        uint64_t hash = seed ^ n, word;
+
+        for (; n >= sizeof(word); at += sizeof(word), n -= sizeof(word)) {
+                memcpy(&word, at, sizeof(word));
+                hash = mix(hash ^ word, (seed >> 1) ^ MULTIPLIER);
+        }
+        word = 0;
+        memcpy(&word, at, n);
+        hash = mix(hash ^ word, (seed >> 1) ^ MULTIPLIER);
+        return (uint32_t)(hash >> 32);
+}
