@@ -14,7 +14,7 @@
 #define NOTES_MAX ((size_t)1 << 20)
 #define PMUS "/sys/bus/event_source/devices"
 
-int read_file(const char *path, size_t max, Buffer *b) {
+int buffer_add_file(const char *path, size_t max, Buffer *b) {
         const size_t from = b->n;
         int fd = open(path, O_RDONLY | O_CLOEXEC), code = fd < 0 ? -errno : 1;
 
@@ -59,7 +59,7 @@ int host_add_pmus(perfd_recording_writer *w) {
 
                 (void)snprintf(path, sizeof(path), PMUS "/%s/type", e->d_name);
                 number.n = 0;
-                if (e->d_name[0] == '.' || read_file(path, 32, &number) != 0)
+                if (e->d_name[0] == '.' || buffer_add_file(path, 32, &number) != 0)
                         continue;
                 buffer_put(&number, "", 1);
                 if (number.failed)
@@ -109,7 +109,7 @@ int host_add_kernel(perfd_recording_writer *w) {
         const uint8_t *id = NULL;
         size_t n = 0;
 
-        if (read_file("/sys/kernel/notes", NOTES_MAX, &notes) == 0)
+        if (buffer_add_file("/sys/kernel/notes", NOTES_MAX, &notes) == 0)
                 id = find_build_id(&notes, &n);
         if (id) {
                 buffer_put_u32(&b, 0); /* perf does not look at its type */

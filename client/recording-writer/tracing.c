@@ -37,7 +37,7 @@ static void put_file(Tracing *t, const char *path, size_t max, size_t length, bo
                 return;
         }
         buffer_put_zeros(&t->bytes, length);
-        code = read_file(name, max, &t->bytes);
+        code = buffer_add_file(name, max, &t->bytes);
         if (code != 0 && is_optional && code != -ENOMEM)
                 t->bytes.n = at + length; /* as if it were empty */
         else if (code != 0)

@@ -74,7 +74,8 @@ def test_no_daemon():
             done = expect(0 if answer is None else 3, "--socket", ABSENT, *words(verb, f.name))
             equal(ABSENT in done.stderr, answer is not None, f"{verb} names the socket: {done.stderr!r}")
         for verb in RECORDINGS:
-            check(f.name in expect(1, "--socket", ABSENT, verb, f.name).stderr, f"{verb} does not name its file")
+            given = [f.name if word == "FILE" else word for word in RECORDINGS[verb]]
+            check(f.name in expect(1, "--socket", ABSENT, verb, *given).stderr, f"{verb} does not name its file")
     for verb, arguments in ELSEWHERE.items():
         check(arguments[1] in expect(3, verb, *arguments).stderr, f"{verb} does not name its server")
 
