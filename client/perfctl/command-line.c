@@ -111,7 +111,7 @@ static int fail_unknown_option(const Perfctl *p, const char *name) {
 /* What perf(1) and others call it. */
 static const char *verb_of_others(const char *name) {
         static const char *const words[][2] = {
-                { "record", "watch" },     { "script", "watch" }, { "trace", "watch" },
+                { "trace", "watch" },
                 { "top", "count --live" }, { "report", "count" },
         };
 

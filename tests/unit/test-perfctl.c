@@ -33,7 +33,7 @@ static void test_usage(void **state) {
                 const char *message; /* its beginning */
         } cases[] = {
                 { { "wtach" }, "perfctl: unknown verb 'wtach', did you mean 'watch'?\n" },
-                { { "record" }, "perfctl: unknown verb 'record': the closest one is `perfctl watch`\n" },
+                { { "trace" }, "perfctl: unknown verb 'trace': the closest one is `perfctl watch`\n" },
                 { { "top" }, "perfctl: unknown verb 'top': the closest one is `perfctl count --live`\n" },
                 { { "watch", "--wehre", "x" },
                   "perfctl: watch: unknown option '--wehre', did you mean '--where'?\n`perfctl help watch` shows its options\n" },
@@ -372,7 +372,7 @@ static void test_complete(void **state) {
 
         run_start(&r, WORDS("complete", "--json", "re"));
         run_end(&r);
-        assert_ran(&r, PERFCTL_OK, "remove\nreload\n", "");
+        assert_ran(&r, PERFCTL_OK, "remove\nrecord\nreload\n", "");
         run_start(&r, WORDS("complete", "watch", "x", "--o"));
         run_end(&r);
         assert_ran(&r, PERFCTL_OK, "--order\n--output\n--overflow\n", "");
