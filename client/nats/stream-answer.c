@@ -202,15 +202,35 @@ const char *message_answer_check(const char *bytes, size_t n) {
         return has_text(member(whole, "message"), "subject") ? NULL : "the answer has no message";
 }
 
-const char *consumer_answer_check(const char *bytes, size_t n) {
+/* Nothing in it is escaped: it becomes a part of subjects. */
+static bool take_name(Value v, char to[static NATS_NAME_SIZE]) {
+        size_t n;
+
+        if (!v.begin || *v.begin != '"' || v.end - v.begin <= 2)
+                return false;
+        n = (size_t)(v.end - v.begin) - 2;
+        for (size_t i = 1; i <= n; i++)
+                if (!isgraph((unsigned char)v.begin[i]) || strchr("\\.*>", v.begin[i]))
+                        return false;
+        if (n >= NATS_NAME_SIZE)
+                return false;
+        memcpy(to, v.begin + 1, n);
+        to[n] = '\0';
+        return true;
+}
+
+const char *consumer_answer_read(const char *bytes, size_t n, ConsumerAnswer *ret) {
         StreamAnswer error;
-        Value whole, config;
+        Value whole;
         const char *no = read_whole(bytes, n, &whole, &error);
 
+        *ret = (ConsumerAnswer){ .is_error = error.is_error, .code = error.code };
+        memcpy(ret->description, error.description, sizeof(ret->description));
         if (no || error.is_error)
                 return no;
-        config = member(whole, "config");
-        if (!has_text(whole, "name") || !has_text(whole, "stream_name"))
+        if (!take_name(member(whole, "name"), ret->name) || !has_text(whole, "stream_name"))
                 return "the answer names no consumer";
-        return is_object(config) && has_text(config, "deliver_subject") ? NULL : "the answer has no configuration of a consumer";
+        ret->pending = (uint64_t)number(whole, "num_pending");
+        ret->delivered = (uint64_t)number(member(whole, "delivered"), "consumer_seq");
+        return NULL;
 }

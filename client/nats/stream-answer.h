@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "client/nats/delivery.h"
+
 #define STREAM_ANSWER_MAX ((size_t)1 << 20) /* bytes of one that is looked at; real ones have some thousand */
 #define STREAM_NOT_FOUND 10059              /* err_code of nats-server, server/errors.json there */
 
@@ -24,5 +26,15 @@ typedef struct StreamAnswer {
 const char *stream_answer_read(const char *bytes, size_t n, const char *stream, StreamAnswer *ret);
 /* With a message of a stream. The same; of an error NULL. */
 const char *message_answer_check(const char *bytes, size_t n);
-/* About a consumer, with all that libnats takes for granted. The same; of an error NULL. */
-const char *consumer_answer_check(const char *bytes, size_t n);
+
+typedef struct ConsumerAnswer {
+        bool is_error;
+        long code;             /* as above */
+        char description[120];
+        char name[NATS_NAME_SIZE];
+        uint64_t pending;      /* messages that it has not delivered */
+        uint64_t delivered;    /* that it has, by its own count */
+} ConsumerAnswer;
+
+/* About a consumer. The same. */
+const char *consumer_answer_read(const char *bytes, size_t n, ConsumerAnswer *ret);

@@ -1,5 +1,5 @@
 /*
- * NATS JetStream, by an ordered consumer of libnats, which begins again by itself where messages got lost on the way; or by a durable one,
+ * NATS JetStream, by an ordered consumer, which begins again by itself where messages got lost on the way; or by a durable one,
  * whose place in the stream the server keeps. The server gives what was not acknowledged again, but new messages before it: what a reader
  * that was killed had been given is therefore read first, by an ordered consumer, and counts as acknowledged with what follows it.
  */
@@ -8,18 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/perfctl/fleet-nats.h"
+#include "client/perfctl/fleet-ordered.h"
 #include "client/perfctl/signals.h"
 
 #define FETCH_MESSAGES 32
-#define ASK_MS 500
 #define HELD_MAX 4096                      /* messages that are not acknowledged, until the server waits */
 
 struct FleetSource {
         FleetConnection *connection;
         FleetRead read;
         char subject[160], stream[96];
-        natsSubscription *ordered, *durable; /* the first one is read first */
+        FleetOrdered *ordered; /* this one is read first */
+        natsSubscription *durable;
         uint64_t ordered_end; /* with a durable one: what comes behind this sequence number is its own */
         natsMsg *message;     /* the last one that was given */
         natsMsg *found;       /* descriptors, the same */
@@ -30,8 +30,6 @@ struct FleetSource {
         size_t n_held;
         bool is_resumed, is_through;
         uint64_t n_dropped;
-        char consumer[64];    /* that has given the last one: an ordered one changes */
-        uint64_t consumer_sequence; /* and which of its messages it was */
         uint64_t expected;    /* of the durable consumer: which one is next; 0: not known */
         uint64_t n_taken; /* of its messages another reader has got */
         uint64_t last, sequence; /* of JetStream: of what was stored when it was opened, and of the last one that was given */
@@ -43,25 +41,17 @@ bool fleet_is_built(void) {
 
 /* ---- opening ------------------------------------------------------------------------------------------------------ */
 
-static int subscribe_ordered(FleetSource *s, jsDeliverPolicy policy, uint64_t begin) {
-        const FleetRead *read = &s->read;
-        int r = fleet_check_consumer(s->connection, s->stream, s->subject);
-        jsSubOptions options;
-        natsStatus status;
-
-        if (r != 0)
-                return r;
-        status = jsSubOptions_Init(&options);
-        options.Ordered = true;
-        options.Stream = s->stream;
-        options.Config.DeliverPolicy = policy;
-        if (policy == js_DeliverByStartTime)
-                options.Config.OptStartTime = (int64_t)read->since;
-        if (policy == js_DeliverByStartSequence)
-                options.Config.OptStartSeq = begin;
-        if (status == NATS_OK)
-                status = js_SubscribeSync(&s->ordered, s->connection->js, s->subject, NULL, &options, NULL);
-        return status == NATS_OK ? 0 : fleet_fail(s->connection, s->subject, status);
+/* With a durable consumer it is never `from now`: that one has a place already. */
+static FleetPlace place_of(const FleetRead *read, uint64_t last) {
+        switch (read->begin) {
+        case FLEET_FROM_OLDEST:
+                return (FleetPlace){ .sequence = 1 };
+        case FLEET_FROM_NOW:
+                return (FleetPlace){ .sequence = last + 1 };
+        case FLEET_FROM_TIME:
+                break;
+        }
+        return (FleetPlace){ .since = read->since };
 }
 
 static jsDeliverPolicy policy_of(const FleetRead *read) {
@@ -131,7 +121,7 @@ static int durable_open(FleetSource *s, uint64_t first) {
         if (!s->is_resumed || delivered <= floor)
                 return 0;
         s->ordered_end = delivered;
-        return subscribe_ordered(s, js_DeliverByStartSequence, floor + 1);
+        return fleet_ordered_open(s->connection, s->stream, s->subject, (FleetPlace){ .sequence = floor + 1 }, &s->ordered);
 }
 
 static int open_stream(FleetSource *s) {
@@ -147,7 +137,7 @@ static int open_stream(FleetSource *s) {
         s->last = answer.last;
         s->is_through = read->begin == FLEET_FROM_NOW || answer.messages == 0;
         if (!read->durable)
-                return subscribe_ordered(s, policy_of(read), 0);
+                return fleet_ordered_open(s->connection, s->stream, s->subject, place_of(read, answer.last), &s->ordered);
         r = fleet_claim(s->connection, s->stream, read->durable);
         return r == 0 ? durable_open(s, answer.first) : r;
 }
@@ -185,7 +175,7 @@ static void unsubscribe(natsSubscription **subscription) {
 }
 
 /* Until signals are looked at, for as long as nothing answers at once. */
-static int wait_for_server(int timeout) {
+int fleet_wait(int timeout) {
         struct pollfd end = { .fd = signals_fd(), .events = POLLIN };
 
         (void)poll(&end, 1, timeout);
@@ -215,26 +205,32 @@ static int fetch(FleetSource *s, int timeout) {
         if (status == NATS_OK || status == NATS_TIMEOUT)
                 return FLEET_E_NONE;
         if (may_pass(status))
-                return wait_for_server(timeout);
+                return fleet_wait(timeout);
         return fleet_fail(s->connection, "the next messages", status);
 }
 
-static int next_of_durable(FleetSource *s, int timeout) {
-        int r = fetch(s, timeout);
-
-        if (r == 0) {
-                s->message = s->fetched.Msgs[s->n_given];
-                s->fetched.Msgs[s->n_given++] = NULL;
+/* The numbers of a consumer's messages have no holes, unless another one asks for them, too. */
+static void look_for_others(FleetSource *s, uint64_t number) {
+        if (s->expected > 0 && number > s->expected) {
+                if (s->n_taken == 0)
+                        (void)perfctl_fail(s->connection->p, 0, "--durable %s: messages were given to another reader of this consumer; what "
+                                           "was in them is missing here", s->read.durable);
+                s->n_taken += number - s->expected;
         }
-        return r;
+        s->expected = number + 1;
 }
 
-static int next_of_ordered(FleetSource *s, int timeout) {
-        natsStatus status = natsSubscription_NextMsg(&s->message, s->ordered, timeout);
+static int next_of_durable(FleetSource *s, int timeout, Delivery *about) {
+        int r = fetch(s, timeout);
 
-        if (status == NATS_TIMEOUT)
-                return FLEET_E_NONE;
-        return status == NATS_OK ? 0 : fleet_fail(s->connection, "the next message", status);
+        if (r != 0)
+                return r;
+        s->message = s->fetched.Msgs[s->n_given];
+        s->fetched.Msgs[s->n_given++] = NULL;
+        if (!delivery_read(natsMsg_GetReply(s->message), about))
+                return fleet_refuse(s->connection, "the next message", "it does not say which one it is");
+        look_for_others(s, about->consumer_sequence);
+        return 0;
 }
 
 /* The one that was given last is kept until it is acknowledged, if it can be. */
@@ -249,60 +245,40 @@ static void put_away(FleetSource *s) {
         s->message = NULL;
 }
 
-/* The numbers of a consumer's messages have no holes, unless another one asks for them, too. */
-static void look_for_others(FleetSource *s) {
-        if (!s->durable || s->ordered)
-                return;
-        if (s->expected > 0 && s->consumer_sequence > s->expected) {
-                if (s->n_taken == 0)
-                        (void)perfctl_fail(s->connection->p, 0, "--durable %s: messages were given to another reader of this consumer; what "
-                                           "was in them is missing here", s->read.durable);
-                s->n_taken += s->consumer_sequence - s->expected;
-        }
-        s->expected = s->consumer_sequence + 1;
+/* What was on its way is given again. */
+static int go_on_after_loss(FleetSource *s) {
+        s->expected = 0;
+        if (s->ordered)
+                fleet_ordered_lose(s->ordered);
+        return s->durable ? fleet_claim_check(s->connection, s->stream, s->read.durable) : 0;
 }
 
-/* `pending`: what the server has for this consumer behind the message. */
-static int read_about(FleetSource *s, FleetMessage *ret, uint64_t *pending) {
-        jsMsgMetaData *about = NULL;
-        natsStatus status = natsMsg_GetMetaData(&about, s->message);
-
-        if (status != NATS_OK)
-                return fleet_fail(s->connection, "the next message", status);
-        s->sequence = about->Sequence.Stream;
-        *pending = about->NumPending;
-        s->consumer_sequence = about->Sequence.Consumer;
-        (void)snprintf(s->consumer, sizeof(s->consumer), "%s", about->Consumer);
-        look_for_others(s);
-        ret->stored = (uint64_t)about->Timestamp;
-        jsMsgMetaData_Destroy(about);
-        return 0;
+/* It is read, or not needed. */
+static void end_ordered(FleetSource *s) {
+        fleet_ordered_close(s->ordered);
+        s->ordered = NULL;
 }
 
 int fleet_source_next(FleetSource *s, int timeout, FleetMessage *ret) {
-        uint64_t pending = 0;
+        Delivery about = { .sequence = 0 };
         int r;
 
         put_away(s);
-        if (fleet_connection_look(s->connection) && s->durable) {
-                s->expected = 0; /* some can have got lost on the way: they are given again */
-                r = fleet_claim_check(s->connection, s->stream, s->read.durable);
-                if (r != 0)
-                        return r;
-        }
-        r = s->ordered ? next_of_ordered(s, timeout) : next_of_durable(s, timeout);
+        r = fleet_connection_look(s->connection) ? go_on_after_loss(s) : 0;
         if (r == 0)
-                r = read_about(s, ret, &pending);
+                r = s->ordered ? fleet_ordered_next(s->ordered, timeout, &s->message, &about) : next_of_durable(s, timeout, &about);
         if (r != 0)
                 return r;
+        s->sequence = about.sequence;
+        ret->stored = about.stored;
         if (s->ordered && s->durable && s->sequence > s->ordered_end) { /* it comes again, by the durable consumer */
                 natsMsg_Destroy(s->message);
                 s->message = NULL;
-                unsubscribe(&s->ordered);
+                end_ordered(s);
                 return FLEET_E_NONE;
         }
         s->n_held++;
-        s->is_through = s->is_through || s->sequence >= s->last || pending == 0;
+        s->is_through = s->is_through || s->sequence >= s->last || about.pending == 0;
         return (s->read.is_status ? fleet_message_read_status : fleet_message_read)(s->message, ret) ? 0 : FLEET_E_ALIEN;
 }
 
@@ -310,28 +286,12 @@ bool fleet_source_is_through(const FleetSource *s) {
         return s->is_through;
 }
 
-/* Whether all that it has sent has come, which can be on its way behind the answer. */
-static bool has_come(const FleetSource *s, const jsConsumerInfo *info) {
-        return info->Delivered.Consumer == 0 ||
-               (info->Name && strcmp(info->Name, s->consumer) == 0 && s->consumer_sequence >= info->Delivered.Consumer);
-}
-
-/* What was to come can have expired meanwhile, or can be none of the subject. */
 void fleet_source_ask(FleetSource *s) {
-        jsConsumerInfo *info = NULL;
-        jsOptions options;
-
-        if (!s->ordered || (s->is_through && !s->durable) || jsOptions_Init(&options) != NATS_OK)
+        if (!s->ordered || (s->is_through && !s->durable) || !fleet_ordered_is_through(s->ordered))
                 return;
-        options.Wait = ASK_MS;
-        if (natsSubscription_GetConsumerInfo(&info, s->ordered, &options, NULL) != NATS_OK)
-                return;
-        if (info->NumPending == 0 && has_come(s, info)) {
-                s->is_through = true;
-                if (s->durable)
-                        unsubscribe(&s->ordered);
-        }
-        jsConsumerInfo_Destroy(info);
+        s->is_through = true;
+        if (s->durable)
+                end_ordered(s);
 }
 
 /* ---- a durable consumer ------------------------------------------------------------------------------------------- */
@@ -395,7 +355,7 @@ void fleet_source_close(FleetSource *s) {
         natsMsg_Destroy(s->found);
         natsMsg_Destroy(s->unacknowledged);
         natsMsgList_Destroy(&s->fetched);
-        unsubscribe(&s->ordered);
+        end_ordered(s);
         unsubscribe(&s->durable);
         if (s->durable || s->read.durable) /* acknowledgements that are on their way */
                 (void)natsConnection_FlushTimeout(s->connection->connection, 1000);

@@ -29,14 +29,20 @@ int fleet_claim(FleetConnection *c, const char *stream, const char *durable);
 int fleet_claim_check(const FleetConnection *c, const char *stream, const char *durable);
 #define FLEET_CLAIM "perfd-reader.%s.%s" /* the subject: of which stream and consumer */
 #define FLEET_CLAIM_SIZE 384
+/* fleet-nats.c: until signals are looked at, or so many ms. FLEET_E_NONE */
+int fleet_wait(int timeout);
+
 /*
- * fleet-check.c: whether the server answers as JetStream does, about a stream and to who wants a consumer of it, before libnats asks. 0; an
- * exit status after a message; FLEET_E_NONE: there is no such stream.
+ * fleet-check.c: whether the server answers as JetStream does, about a stream, before libnats asks. 0; an exit status after a message;
+ * FLEET_E_NONE: there is no such stream.
  */
 int fleet_check_stream(FleetConnection *c, const char *stream, StreamAnswer *ret);
-int fleet_check_consumer(FleetConnection *c, const char *stream, const char *filter);
 /* The same, of the last message with a subject, which need not be there. */
 int fleet_check_message(FleetConnection *c, const char *stream, const char *of);
+
+/* Of what was asked: that the answer is none of JetStream; and that nobody answers for it. The exit status. */
+int fleet_refuse(const FleetConnection *c, const char *what, const char *why);
+int fleet_no_jetstream(const FleetConnection *c);
 
 /* fleet-message.c: the message as libperfd takes it, as long as it is there. */
 perfd_fleet_message fleet_message_of(natsMsg *m);

@@ -8,10 +8,10 @@ from perfd import PATIENCE
 SUBJECTS = {"perfd": "perfd.*.*", "perfd-descriptors": "perfd-descriptors.>", "perfd-status": "perfd.*.status.*.*"}
 
 
-def stream_info(name):
-    """As JetStream answers about a stream that is empty."""
+def stream_info(name, last=0):
+    """As JetStream answers about a stream that is empty, or from which all was removed."""
     return json.dumps({"config": {"name": name, "subjects": [SUBJECTS[name]], "discard": "old", "max_msg_size": -1, "no_ack": False},
-                       "state": {"messages": 0, "bytes": 0, "first_seq": 0, "last_seq": 0, "consumer_count": 0}}).encode()
+                       "state": {"messages": 0, "bytes": 0, "first_seq": 0, "last_seq": last, "consumer_count": 0}}).encode()
 
 
 class Connection:
@@ -28,6 +28,12 @@ class Connection:
             if reply == subject or (subject.endswith(b"*") and reply.startswith(subject[:-1])):
                 self.says(b"MSG %s %s %d" % (reply, number, len(body)), body)
 
+    def push(self, to, subject, reply, body=b""):
+        """A message that the subscription of `to` gets."""
+        for known, number in self.subscriptions:
+            if known == to:
+                self.says(b"MSG %s %s %s %d" % (subject, number, reply, len(body)), body)
+
     def run(self):
         for line in self.file:
             words = line.split()
@@ -36,14 +42,15 @@ class Connection:
             elif words[:1] == [b"SUB"]:
                 self.subscriptions.append((words[1], words[-1]))
             elif words[:1] in ([b"PUB"], [b"HPUB"]):
-                self.file.read(int(words[-1]) + 2)
+                body = self.file.read(int(words[-1]) + 2)[:-2]
                 if len(words) == (4 if words[0] == b"PUB" else 5):
-                    self.answer(words[2], self.fake.answer(self, words[1].decode()))
+                    self.answer(words[2], self.fake.answer(self, words[1].decode(), body))
 
 
 class Fake:
     """`infos`: answers to questions about the streams of these names, one after the other, or a call of the connection that gives one;
-    afterwards it answers as JetStream does. `acknowledgement` and `consumer`: to messages, and to who wants a consumer."""
+    afterwards it answers as JetStream does. `acknowledgement` and `consumer`: to messages, and to who wants a consumer, or a call of the
+    connection and the request's body that gives it."""
 
     def __init__(self, infos=(), acknowledgement=b'{"stream":"perfd","seq":1}', consumer=b'{"stream":"perfd","seq":1}', names=("perfd",)):
         self.names, self.infos, self.acknowledgement, self.consumer, self.n_infos = names, list(infos), acknowledgement, consumer, 0
@@ -71,7 +78,7 @@ class Fake:
         except (OSError, ValueError):  # the client has ended
             pass
 
-    def answer(self, connection, subject):
+    def answer(self, connection, subject, body):
         name = subject.rpartition(".")[2]
         if subject.startswith("$JS.API.STREAM."):
             if name not in self.names or self.n_infos >= len(self.infos):
@@ -79,7 +86,9 @@ class Fake:
             self.n_infos += 1
             info = self.infos[self.n_infos - 1]
             return info(connection) if callable(info) else info
-        return self.consumer if subject.startswith("$JS.API.CONSUMER.") else self.acknowledgement
+        if not subject.startswith("$JS.API.CONSUMER."):
+            return self.acknowledgement
+        return self.consumer(connection, body) if callable(self.consumer) else self.consumer
 
     def __enter__(self):
         return self

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """What answers at the address of a NATS server is none, or means harm: perfd-relay says why nothing is published and goes on trying, and
 perfctl fleet ends with a message. Needs root."""
+import json
 import re
 import subprocess
 
@@ -86,6 +87,41 @@ def test_fleet_consumer():
             done = subprocess.run([PERFCTL, "fleet", "--nats", fake.url, "watch", "calls", "--durable", "x"], stderr=subprocess.PIPE,
                                   timeout=perfd.PATIENCE, check=False)
             check(done.returncode in (1, 3) and done.stderr.startswith(b"perfctl: fleet: "), f"a durable reader ends with {done}")
+
+
+class Later:
+    """A consumer as JetStream has it, which delivers messages of these numbers of its own and of the stream; and then what it answers."""
+
+    def __init__(self, delivered, *answers):
+        self.delivered, self.answers, self.places = delivered, [b'{"stream_name":"perfd","name":"c"}', *answers], []
+
+    def __call__(self, connection, body):
+        config = json.loads(body or b"{}").get("config")
+        if config is None:  # a question about it
+            return b"{}"
+        self.places.append(config["opt_start_seq"])
+        if len(self.places) == 1:
+            for number, sequence in self.delivered:
+                connection.push(config["deliver_subject"].encode(), b"perfd.web1.calls", b"$JS.ACK.perfd.c.1.%d.%d.0.0" % (sequence, number))
+        return self.answers[min(len(self.places), len(self.answers)) - 1]
+
+
+def check_later(last, delivered, place, answer):
+    """last: of the stream, when it is looked at again: one that has not come as far as its reader is another one."""
+    later = Later(delivered, answer)
+    with Fake([stream_info("perfd"), stream_info("perfd", last=last)], consumer=later) as fake:
+        errors = fleet(fake, "watch", "calls")
+    check(re.search(r"perfctl: fleet: perfd\.\S+: the answer .*: is this a NATS server with JetStream\?\n", errors), errors)
+    equal(later.places, [1, place], f"where readers begin, with {delivered}")
+
+
+def test_fleet_consumer_later():
+    """Where a message is missing another consumer is asked for, from there on; and what is answered then is looked at, too."""
+    whole = [(1, 5), (3, 7)]
+    for last, delivered, place in [100, whole, 6], [100, [(1, 5), (2, 4)], 6], [100, [(2, 5)], 1], [100, [(1, 2 ** 64 - 1)], 1], [4, whole, 1]:
+        check_later(last, delivered, place, b"{}")
+    for answer in b'{"name":null,"stream_name":null}', b'{"stream_name":"perfd","name":"a.b"}', b'{"error":{}}', b"[" * 1000, b"":
+        check_later(100, whole, 6, answer)
 
 
 if __name__ == "__main__":

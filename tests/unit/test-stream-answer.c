@@ -1,6 +1,7 @@
 /* What any program at the address of a NATS server can answer. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,11 +56,12 @@ static void test_nonsense(void **state) {
                 "{\"config\":{\"name\":\"perfd\"", "{\"error\":{}}", "{\"error\":null}", "{\"error\":\"x\"}", "{\"error\":[", "{\"error\":{\"err_code\":-1}}",
                 "{\"error\":{\"err_code\":99999999999999999999}}", "{]", "{\"a\":1,,}", "{1:2}",
         };
+        ConsumerAnswer c;
         StreamAnswer a;
 
         for (size_t i = 0; i < N(answers); i++) {
                 assert_non_null(read_stream(answers[i], &a));
-                assert_non_null(consumer_answer_check(answers[i], strlen(answers[i])));
+                assert_non_null(consumer_answer_read(answers[i], strlen(answers[i]), &c));
         }
         assert_non_null(stream_answer_read(NULL, 0, "perfd", &a));
 }
@@ -82,17 +84,51 @@ static void test_much(void **state) {
         free(bytes);
 }
 
-static const char *check_consumer(const char *text) {
-        return consumer_answer_check(text, strlen(text));
+static const char *read_consumer(const char *text, ConsumerAnswer *ret) {
+        return consumer_answer_read(text, strlen(text), ret);
 }
 
 static void test_consumer(void **state) {
-        assert_null(check_consumer("{\"stream_name\":\"perfd\",\"name\":\"x\",\"config\":{\"deliver_subject\":\"_INBOX.1\"}}"));
-        assert_null(check_consumer("{\"error\":{\"err_code\":10014}}"));
-        assert_non_null(check_consumer("{\"stream\":\"perfd\",\"seq\":7}"));
-        assert_non_null(check_consumer("{\"stream_name\":\"perfd\",\"name\":\"x\",\"config\":null}"));
-        assert_non_null(check_consumer("{\"stream_name\":\"perfd\",\"name\":null,\"config\":{\"deliver_subject\":\"_INBOX.1\"}}"));
-        assert_non_null(check_consumer("{\"stream_name\":\"perfd\",\"name\":\"x\",\"config\":{\"deliver_subject\":\"\"}}"));
+        static const char *const wrong[] = {
+                "{\"stream\":\"perfd\",\"seq\":7}", "{\"stream_name\":\"perfd\",\"name\":null}", "{\"stream_name\":\"perfd\",\"name\":\"\"}",
+                "{\"stream_name\":\"perfd\",\"name\":\"a.b\"}", "{\"stream_name\":\"perfd\",\"name\":\"a b\"}", "{\"name\":\"x\"}",
+                "{\"stream_name\":\"perfd\",\"name\":\"a\\u0000\"}",
+        };
+        char longest[NATS_NAME_SIZE + 64];
+        ConsumerAnswer a;
+
+        assert_null(read_consumer("{\"stream_name\":\"perfd\",\"name\":\"x\",\"config\":{},\"delivered\":{\"consumer_seq\":7,\"stream_seq\":9},"
+                                  "\"num_pending\":3}", &a));
+        assert_true(!a.is_error && a.delivered == 7 && a.pending == 3);
+        assert_string_equal(a.name, "x");
+        assert_null(read_consumer("{\"error\":{\"err_code\":10014,\"description\":\"consumer not found\"}}", &a));
+        assert_true(a.is_error && a.code == 10014);
+        assert_string_equal(a.description, "consumer not found");
+        for (size_t i = 0; i < N(wrong); i++)
+                assert_non_null(read_consumer(wrong[i], &a));
+        for (int n = NATS_NAME_SIZE - 1; n <= NATS_NAME_SIZE; n++) {
+                (void)snprintf(longest, sizeof(longest), "{\"stream_name\":\"perfd\",\"name\":\"%0*d\"}", n, 0);
+                assert_int_equal(read_consumer(longest, &a) == NULL, n < NATS_NAME_SIZE);
+        }
+}
+
+static void test_delivery(void **state) {
+        static const char *const wrong[] = {
+                "", "x", "$JS.ACK.", "$JS.ACK.s.c.1.2.3.4", "$JS.ACK.s.c.1.2.3.4.5.6", "$JS.ACK.s..1.2.3.4.5", "$JS.ACK.s.c.1.0.3.4.5", "$JS.ACK.s.c.1.2.0.4.5",
+                "$JS.ACK.s.c.1.-2.3.4.5", "$JS.ACK.s.c.1.2x.3.4.5", "$JS.ACK.s.c.1.99999999999999999999.3.4.5", "$JS.ACK.d.h.s.c.1.2.3.4.",
+                "$JS.ACK.d.h.s.c.1.2.3.4.5.r.x.y.z", "$JS.FC.s.c.1.2.3.4.5",
+        };
+        static const char *const right[] = { "$JS.ACK.s.c.1.2.3.4.5", "$JS.ACK.d.h.s.c.1.2.3.4.5", "$JS.ACK.d.h.s.c.1.2.3.4.5.random" };
+        Delivery d;
+
+        assert_false(delivery_read(NULL, &d));
+        for (size_t i = 0; i < N(wrong); i++)
+                assert_false(delivery_read(wrong[i], &d));
+        for (size_t i = 0; i < N(right); i++) {
+                assert_true(delivery_read(right[i], &d));
+                assert_string_equal(d.consumer, "c");
+                assert_true(d.sequence == 2 && d.consumer_sequence == 3 && d.stored == 4 && d.pending == 5);
+        }
 }
 
 static void test_message(void **state) {
@@ -107,7 +143,8 @@ static void test_message(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_stream), cmocka_unit_test(test_error), cmocka_unit_test(test_nonsense), cmocka_unit_test(test_much),
-                cmocka_unit_test(test_consumer), cmocka_unit_test(test_message),
+                cmocka_unit_test(test_consumer), cmocka_unit_test(test_delivery),
+                cmocka_unit_test(test_message),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
