@@ -134,14 +134,24 @@ static int64_t number(Value object, const char *name) {
         return n;
 }
 
-/* What is escaped stays so. */
-static void take_text(Value v, char *to, size_t size) {
+static void take_printable(const char *at, const char *end, char *to, size_t size) {
         size_t n = 0;
 
-        if (v.begin && *v.begin == '"')
-                for (const char *at = v.begin + 1; at < v.end - 1 && n + 1 < size; at++)
-                        to[n++] = (char)(isprint((unsigned char)*at) ? *at : '?');
+        for (; at < end && n + 1 < size; at++)
+                to[n++] = (char)(isprint((unsigned char)*at) ? *at : '?');
         to[n] = '\0';
+}
+
+const char *stream_answer_text(const char *text, char *to, size_t size) {
+        take_printable(text, text + strlen(text), to, size);
+        return to;
+}
+
+/* What is escaped stays so. */
+static void take_text(Value v, char *to, size_t size) {
+        bool is_text = v.begin && *v.begin == '"';
+
+        take_printable(is_text ? v.begin + 1 : NULL, is_text ? v.end - 1 : NULL, to, size);
 }
 
 /* ---- answers ------------------------------------------------------------------------------------------------------ */
@@ -221,7 +231,7 @@ static bool take_name(Value v, char to[static NATS_NAME_SIZE]) {
 
 const char *consumer_answer_read(const char *bytes, size_t n, ConsumerAnswer *ret) {
         StreamAnswer error;
-        Value whole;
+        Value whole, config;
         const char *no = read_whole(bytes, n, &whole, &error);
 
         *ret = (ConsumerAnswer){ .is_error = error.is_error, .code = error.code };
@@ -230,7 +240,13 @@ const char *consumer_answer_read(const char *bytes, size_t n, ConsumerAnswer *re
                 return no;
         if (!take_name(member(whole, "name"), ret->name) || !has_text(whole, "stream_name"))
                 return "the answer names no consumer";
+        config = member(whole, "config");
         ret->pending = (uint64_t)number(whole, "num_pending");
         ret->delivered = (uint64_t)number(member(whole, "delivered"), "consumer_seq");
+        ret->last = (uint64_t)number(member(whole, "delivered"), "stream_seq");
+        ret->floor = (uint64_t)number(member(whole, "ack_floor"), "stream_seq");
+        ret->pushes = has_text(config, "deliver_subject");
+        ret->acknowledges_all = is_text(member(config, "ack_policy"), "all");
+        take_text(member(config, "filter_subject"), ret->filter, sizeof(ret->filter));
         return NULL;
 }

@@ -22,6 +22,8 @@ typedef struct StreamAnswer {
         uint64_t first, last, messages; /* numbers of messages, and how many there are */
 } StreamAnswer;
 
+/* What a server says, as a terminal may see it: in `to`, which it returns. */
+const char *stream_answer_text(const char *text, char *to, size_t size);
 /* About the stream of this name. NULL; or why it is no answer of JetStream, in words of one line. */
 const char *stream_answer_read(const char *bytes, size_t n, const char *stream, StreamAnswer *ret);
 /* With a message of a stream. The same; of an error NULL. */
@@ -34,6 +36,10 @@ typedef struct ConsumerAnswer {
         char name[NATS_NAME_SIZE];
         uint64_t pending;      /* messages that it has not delivered */
         uint64_t delivered;    /* that it has, by its own count */
+        uint64_t last, floor;  /* numbers in the stream: of the last that it has delivered, and up to which all are acknowledged */
+        bool pushes;           /* to a subject of its configuration */
+        bool acknowledges_all; /* a message, and all before it, at once */
+        char filter[160];      /* the subject that it is of; "": all, as far as the answer says */
 } ConsumerAnswer;
 
 /* About a consumer. The same. */

@@ -1,13 +1,14 @@
 /*
- * A look at what a server answers before libnats takes it: libnats 3.4 ends the program where an answer has no name or no configuration.
- * One that answers first as JetStream does, and otherwise later, is not found out by this.
+ * Questions to JetStream, whose answers are read by client/nats/: libnats 3.4 ends the program where one has no name or no configuration.
  */
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/nats/stream-answer.h"
 #include "client/perfctl/fleet-nats.h"
+#include "client/perfctl/signals.h"
 
 #define ANSWER_MS 5000
 
@@ -16,7 +17,7 @@ int fleet_no_jetstream(const FleetConnection *c) {
                             "the configuration of nats-server turns it on, or its option -js", c->url);
 }
 
-static int request(FleetConnection *c, const char *subject, const char *body, const char *what, natsMsg **ret) {
+int fleet_request(const FleetConnection *c, const char *subject, const char *body, const char *what, natsMsg **ret) {
         natsStatus status = natsConnection_RequestString(ret, c->connection, subject, body, ANSWER_MS);
 
         if (status == NATS_NO_RESPONDERS)
@@ -35,7 +36,7 @@ int fleet_check_stream(FleetConnection *c, const char *stream, StreamAnswer *ret
         int r;
 
         (void)snprintf(subject, sizeof(subject), "$JS.API.STREAM.INFO.%s", stream);
-        r = request(c, subject, "", "JetStream", &answer);
+        r = fleet_request(c, subject, "", "JetStream", &answer);
         if (r != 0)
                 return r;
         no = stream_answer_read(natsMsg_GetData(answer), (size_t)natsMsg_GetDataLength(answer), stream, ret);
@@ -55,10 +56,30 @@ int fleet_check_message(FleetConnection *c, const char *stream, const char *of) 
 
         (void)snprintf(subject, sizeof(subject), "$JS.API.STREAM.MSG.GET.%s", stream);
         (void)snprintf(body, sizeof(body), "{\"last_by_subj\":\"%s\"}", of);
-        r = request(c, subject, body, of, &answer);
+        r = fleet_request(c, subject, body, of, &answer);
         if (r != 0)
                 return r;
         no = message_answer_check(natsMsg_GetData(answer), (size_t)natsMsg_GetDataLength(answer));
         natsMsg_Destroy(answer);
         return no ? fleet_refuse(c, of, no) : 0;
+}
+
+int fleet_wait(int timeout) {
+        struct pollfd end = { .fd = signals_fd(), .events = POLLIN };
+
+        (void)poll(&end, 1, timeout);
+        return FLEET_E_NONE;
+}
+
+const char *fleet_header(natsMsg *m, const char *name) {
+        const char *value;
+
+        return natsMsgHeader_Get(m, name, &value) == NATS_OK ? value : NULL;
+}
+
+void fleet_unsubscribe(natsSubscription **subscription) {
+        if (*subscription)
+                (void)natsSubscription_Unsubscribe(*subscription);
+        natsSubscription_Destroy(*subscription);
+        *subscription = NULL;
 }

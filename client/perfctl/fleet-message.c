@@ -56,9 +56,7 @@ static bool take_subject(natsMsg *m, char (*words[])[FLEET_WORD_SIZE], size_t n)
 }
 
 static const char *get_header(void *message, const char *name) {
-        const char *value;
-
-        return natsMsgHeader_Get(message, name, &value) == NATS_OK ? value : NULL;
+        return fleet_header(message, name);
 }
 
 perfd_fleet_message fleet_message_of(natsMsg *from) {

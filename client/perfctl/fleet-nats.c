@@ -8,30 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/perfctl/fleet-ordered.h"
-#include "client/perfctl/signals.h"
+#include "client/perfctl/fleet-durable.h"
 
-#define FETCH_MESSAGES 32
-#define HELD_MAX 4096                      /* messages that are not acknowledged, until the server waits */
 
 struct FleetSource {
         FleetConnection *connection;
         FleetRead read;
         char subject[160], stream[96];
         FleetOrdered *ordered; /* this one is read first */
-        natsSubscription *durable;
+        FleetDurable *durable;
         uint64_t ordered_end; /* with a durable one: what comes behind this sequence number is its own */
         natsMsg *message;     /* the last one that was given */
         natsMsg *found;       /* descriptors, the same */
-        natsMsgList fetched;  /* of the durable consumer */
-        int n_given;          /* of these */
         natsMsg *unacknowledged; /* the last one in the order of the stream; those before it are too */
         uint64_t unacknowledged_sequence;
         size_t n_held;
         bool is_resumed, is_through;
         uint64_t n_dropped;
-        uint64_t expected;    /* of the durable consumer: which one is next; 0: not known */
-        uint64_t n_taken; /* of its messages another reader has got */
         uint64_t last, sequence; /* of JetStream: of what was stored when it was opened, and of the last one that was given */
 };
 
@@ -41,7 +34,7 @@ bool fleet_is_built(void) {
 
 /* ---- opening ------------------------------------------------------------------------------------------------------ */
 
-/* With a durable consumer it is never `from now`: that one has a place already. */
+/* Where a reader begins that has not read before. */
 static FleetPlace place_of(const FleetRead *read, uint64_t last) {
         switch (read->begin) {
         case FLEET_FROM_OLDEST:
@@ -54,74 +47,22 @@ static FleetPlace place_of(const FleetRead *read, uint64_t last) {
         return (FleetPlace){ .since = read->since };
 }
 
-static jsDeliverPolicy policy_of(const FleetRead *read) {
-        return read->begin == FLEET_FROM_OLDEST ? js_DeliverAll : read->begin == FLEET_FROM_NOW ? js_DeliverNew : js_DeliverByStartTime;
-}
+/* What was given before, and not acknowledged, is read first. */
+static int open_durable(FleetSource *s, const StreamAnswer *stream) {
+        FleetResumed resumed;
+        int r = fleet_claim(s->connection, s->stream, s->read.durable);
 
-/* js_PullSubscribe() would remove what it makes at the end. */
-static natsStatus durable_make(FleetSource *s, jsConsumerInfo **ret) {
-        jsConsumerConfig config;
-        natsStatus status = jsConsumerConfig_Init(&config);
-
-        if (status != NATS_OK)
-                return status;
-        config.Durable = s->read.durable;
-        config.AckPolicy = js_AckAll;
-        config.DeliverPolicy = policy_of(&s->read);
-        if (config.DeliverPolicy == js_DeliverByStartTime)
-                config.OptStartTime = (int64_t)s->read.since;
-        config.FilterSubject = s->subject;
-        config.MaxAckPending = HELD_MAX;
-        return js_AddConsumer(ret, s->connection->js, s->stream, &config, NULL, NULL);
-}
-
-/* One that was made for other messages, or by another program, has another place in the stream than this reader means. */
-static int durable_check(const FleetSource *s, const jsConsumerConfig *c) {
-        const Perfctl *p = s->connection->p;
-
-        if (!c || c->DeliverSubject || c->AckPolicy != js_AckAll)
-                return perfctl_fail(p, PERFCTL_FAILED, "--durable %s: the consumer of this name was not made by perfctl", s->read.durable);
-        if (!c->FilterSubject || strcmp(c->FilterSubject, s->subject) != 0)
-                return perfctl_fail(p, PERFCTL_FAILED, "--durable %s reads %s, and this is %s: choose another name for it", s->read.durable,
-                                    c->FilterSubject ? c->FilterSubject : "all subjects", s->subject);
-        return 0;
-}
-
-/* `first`: the oldest message that there is. */
-static int durable_open(FleetSource *s, uint64_t first) {
-        jsCtx *js = s->connection->js;
-        jsConsumerInfo *info = NULL;
-        uint64_t floor, delivered;
-        jsSubOptions options;
-        natsStatus status = js_GetConsumerInfo(&info, js, s->stream, s->read.durable, NULL, NULL);
-        int r;
-
-        s->is_resumed = status == NATS_OK;
-        if (status == NATS_NOT_FOUND)
-                status = durable_make(s, &info);
-        if (status != NATS_OK)
-                return fleet_fail(s->connection, s->read.durable, status);
-        r = durable_check(s, info->Config);
-        floor = info->AckFloor.Stream;
-        delivered = info->Delivered.Stream;
-        s->expected = info->Delivered.Consumer + 1;
-        jsConsumerInfo_Destroy(info);
+        if (r == 0)
+                r = fleet_durable_open(s->connection, s->stream, s->read.durable, s->subject, place_of(&s->read, stream->last), &s->durable, &resumed);
         if (r != 0)
                 return r;
-        if (s->is_resumed && floor > 0 && first > floor + 1)
-                s->n_dropped = first - floor - 1;
-        status = jsSubOptions_Init(&options);
-        options.Stream = s->stream;
-        options.Consumer = s->read.durable;
-        options.ManualAck = true;
-        if (status == NATS_OK)
-                status = js_PullSubscribe(&s->durable, js, s->subject, s->read.durable, NULL, &options, NULL);
-        if (status != NATS_OK)
-                return fleet_fail(s->connection, s->read.durable, status);
-        if (!s->is_resumed || delivered <= floor)
+        s->is_resumed = resumed.is_resumed;
+        if (s->is_resumed && resumed.floor > 0 && stream->first > resumed.floor + 1)
+                s->n_dropped = stream->first - resumed.floor - 1;
+        if (!s->is_resumed || resumed.delivered <= resumed.floor)
                 return 0;
-        s->ordered_end = delivered;
-        return fleet_ordered_open(s->connection, s->stream, s->subject, (FleetPlace){ .sequence = floor + 1 }, &s->ordered);
+        s->ordered_end = resumed.delivered;
+        return fleet_ordered_open(s->connection, s->stream, s->subject, (FleetPlace){ .sequence = resumed.floor + 1 }, &s->ordered);
 }
 
 static int open_stream(FleetSource *s) {
@@ -138,8 +79,7 @@ static int open_stream(FleetSource *s) {
         s->is_through = read->begin == FLEET_FROM_NOW || answer.messages == 0;
         if (!read->durable)
                 return fleet_ordered_open(s->connection, s->stream, s->subject, place_of(read, answer.last), &s->ordered);
-        r = fleet_claim(s->connection, s->stream, read->durable);
-        return r == 0 ? durable_open(s, answer.first) : r;
+        return open_durable(s, &answer);
 }
 
 int fleet_source_open(FleetConnection *c, const FleetRead *read, FleetSource **ret) {
@@ -166,73 +106,6 @@ int fleet_source_open(FleetConnection *c, const FleetRead *read, FleetSource **r
 
 /* ---- reading ------------------------------------------------------------------------------------------------------ */
 
-/* natsSubscription_Destroy() alone can crash while messages come (libnats 3.4). */
-static void unsubscribe(natsSubscription **subscription) {
-        if (*subscription)
-                (void)natsSubscription_Unsubscribe(*subscription);
-        natsSubscription_Destroy(*subscription);
-        *subscription = NULL;
-}
-
-/* Until signals are looked at, for as long as nothing answers at once. */
-int fleet_wait(int timeout) {
-        struct pollfd end = { .fd = signals_fd(), .events = POLLIN };
-
-        (void)poll(&end, 1, timeout);
-        return FLEET_E_NONE;
-}
-
-/* A server that ends says so to whom it owes messages, and so does one of several that is not the consumer's any more. */
-static bool may_pass(natsStatus status) {
-        const char *text = status == NATS_ERR ? nats_GetLastError(NULL) : NULL;
-
-        return status == NATS_NO_RESPONDERS || status == NATS_CONNECTION_DISCONNECTED || status == NATS_NO_SERVER ||
-               (text && (strstr(text, "Server Shutdown") || strstr(text, "Leadership Change")));
-}
-
-/* The server may be away: libnats connects again, and says in the end if it could not. */
-static int fetch(FleetSource *s, int timeout) {
-        natsStatus status;
-
-        if (s->n_given < s->fetched.Count)
-                return 0;
-        natsMsgList_Destroy(&s->fetched);
-        s->fetched = (natsMsgList){ .Count = 0 };
-        s->n_given = 0;
-        status = natsSubscription_Fetch(&s->fetched, s->durable, FETCH_MESSAGES, timeout, NULL);
-        if (status == NATS_OK && s->fetched.Count > 0)
-                return 0;
-        if (status == NATS_OK || status == NATS_TIMEOUT)
-                return FLEET_E_NONE;
-        if (may_pass(status))
-                return fleet_wait(timeout);
-        return fleet_fail(s->connection, "the next messages", status);
-}
-
-/* The numbers of a consumer's messages have no holes, unless another one asks for them, too. */
-static void look_for_others(FleetSource *s, uint64_t number) {
-        if (s->expected > 0 && number > s->expected) {
-                if (s->n_taken == 0)
-                        (void)perfctl_fail(s->connection->p, 0, "--durable %s: messages were given to another reader of this consumer; what "
-                                           "was in them is missing here", s->read.durable);
-                s->n_taken += number - s->expected;
-        }
-        s->expected = number + 1;
-}
-
-static int next_of_durable(FleetSource *s, int timeout, Delivery *about) {
-        int r = fetch(s, timeout);
-
-        if (r != 0)
-                return r;
-        s->message = s->fetched.Msgs[s->n_given];
-        s->fetched.Msgs[s->n_given++] = NULL;
-        if (!delivery_read(natsMsg_GetReply(s->message), about))
-                return fleet_refuse(s->connection, "the next message", "it does not say which one it is");
-        look_for_others(s, about->consumer_sequence);
-        return 0;
-}
-
 /* The one that was given last is kept until it is acknowledged, if it can be. */
 static void put_away(FleetSource *s) {
         if (s->message && s->durable && !s->ordered && s->sequence >= s->unacknowledged_sequence) {
@@ -247,9 +120,10 @@ static void put_away(FleetSource *s) {
 
 /* What was on its way is given again. */
 static int go_on_after_loss(FleetSource *s) {
-        s->expected = 0;
         if (s->ordered)
                 fleet_ordered_lose(s->ordered);
+        if (s->durable)
+                fleet_durable_lose(s->durable);
         return s->durable ? fleet_claim_check(s->connection, s->stream, s->read.durable) : 0;
 }
 
@@ -266,7 +140,7 @@ int fleet_source_next(FleetSource *s, int timeout, FleetMessage *ret) {
         put_away(s);
         r = fleet_connection_look(s->connection) ? go_on_after_loss(s) : 0;
         if (r == 0)
-                r = s->ordered ? fleet_ordered_next(s->ordered, timeout, &s->message, &about) : next_of_durable(s, timeout, &about);
+                r = s->ordered ? fleet_ordered_next(s->ordered, timeout, &s->message, &about) : fleet_durable_next(s->durable, timeout, &s->message, &about);
         if (r != 0)
                 return r;
         s->sequence = about.sequence;
@@ -305,7 +179,7 @@ uint64_t fleet_source_dropped(const FleetSource *s) {
 }
 
 uint64_t fleet_source_taken(const FleetSource *s) {
-        return s->n_taken;
+        return s->durable ? fleet_durable_taken(s->durable) : 0;
 }
 
 size_t fleet_source_held(const FleetSource *s) {
@@ -313,14 +187,13 @@ size_t fleet_source_held(const FleetSource *s) {
 }
 
 size_t fleet_source_fetched(const FleetSource *s) {
-        return (size_t)(s->fetched.Count - s->n_given);
+        return s->durable ? fleet_durable_waiting(s->durable) : 0;
 }
 
-/* One that does not arrive has no effect but that the server gives the messages again. */
 void fleet_source_acknowledge(FleetSource *s) {
         put_away(s);
         if (s->unacknowledged)
-                (void)natsMsg_Ack(s->unacknowledged, NULL);
+                fleet_durable_acknowledge(s->durable, natsMsg_GetReply(s->unacknowledged));
         natsMsg_Destroy(s->unacknowledged);
         s->unacknowledged = NULL;
         s->n_held = 0;
@@ -354,10 +227,7 @@ void fleet_source_close(FleetSource *s) {
         natsMsg_Destroy(s->message);
         natsMsg_Destroy(s->found);
         natsMsg_Destroy(s->unacknowledged);
-        natsMsgList_Destroy(&s->fetched);
         end_ordered(s);
-        unsubscribe(&s->durable);
-        if (s->durable || s->read.durable) /* acknowledgements that are on their way */
-                (void)natsConnection_FlushTimeout(s->connection->connection, 1000);
+        fleet_durable_close(s->durable);
         free(s);
 }

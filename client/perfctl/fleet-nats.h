@@ -29,8 +29,11 @@ int fleet_claim(FleetConnection *c, const char *stream, const char *durable);
 int fleet_claim_check(const FleetConnection *c, const char *stream, const char *durable);
 #define FLEET_CLAIM "perfd-reader.%s.%s" /* the subject: of which stream and consumer */
 #define FLEET_CLAIM_SIZE 384
-/* fleet-nats.c: until signals are looked at, or so many ms. FLEET_E_NONE */
+/* fleet-check.c: until signals are looked at, or so many ms. FLEET_E_NONE */
 int fleet_wait(int timeout);
+/* The value of a header, as long as the message is there; NULL: it has none. And natsSubscription_Destroy() alone can crash while messages come. */
+const char *fleet_header(natsMsg *m, const char *name);
+void fleet_unsubscribe(natsSubscription **subscription);
 
 /*
  * fleet-check.c: whether the server answers as JetStream does, about a stream, before libnats asks. 0; an exit status after a message;
@@ -40,6 +43,8 @@ int fleet_check_stream(FleetConnection *c, const char *stream, StreamAnswer *ret
 /* The same, of the last message with a subject, which need not be there. */
 int fleet_check_message(FleetConnection *c, const char *stream, const char *of);
 
+/* What JetStream answers to a question about `what`. 0, or an exit status after a message. */
+int fleet_request(const FleetConnection *c, const char *subject, const char *body, const char *what, natsMsg **ret);
 /* Of what was asked: that the answer is none of JetStream; and that nobody answers for it. The exit status. */
 int fleet_refuse(const FleetConnection *c, const char *what, const char *why);
 int fleet_no_jetstream(const FleetConnection *c);

@@ -37,24 +37,24 @@ struct FleetOrdered {
 
 /* ---- making it ---------------------------------------------------------------------------------------------------- */
 
-static void write_place(const FleetPlace *place, char *to, size_t size) {
+void fleet_place_write(const FleetPlace *place, char to[static FLEET_PLACE_SIZE]) {
         time_t seconds = (time_t)(place->since / NSEC_PER_SEC);
         char date[40];
         struct tm utc;
 
         if (place->sequence > 0) {
-                (void)snprintf(to, size, "\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":%" PRIu64, place->sequence);
+                (void)snprintf(to, FLEET_PLACE_SIZE, "\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":%" PRIu64, place->sequence);
                 return;
         }
         (void)strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", gmtime_r(&seconds, &utc));
-        (void)snprintf(to, size, "\"deliver_policy\":\"by_start_time\",\"opt_start_time\":\"%s.%09" PRIu64 "Z\"", date, place->since % NSEC_PER_SEC);
+        (void)snprintf(to, FLEET_PLACE_SIZE, "\"deliver_policy\":\"by_start_time\",\"opt_start_time\":\"%s.%09" PRIu64 "Z\"", date, place->since % NSEC_PER_SEC);
 }
 
 /* What the server answers to who wants one that pushes to `inbox`. */
 static natsStatus request(const FleetOrdered *o, const char *inbox, int timeout, natsMsg **ret) {
-        char subject[320], place[120], body[1200];
+        char subject[320], place[FLEET_PLACE_SIZE], body[1200];
 
-        write_place(&o->place, place, sizeof(place));
+        fleet_place_write(&o->place, place);
         (void)snprintf(subject, sizeof(subject), "$JS.API.CONSUMER.CREATE.%s", o->stream);
         (void)snprintf(body, sizeof(body), "{\"stream_name\":\"%s\",\"config\":{\"deliver_subject\":\"%s\",%s,\"ack_policy\":\"none\","
                        "\"replay_policy\":\"instant\",\"max_deliver\":1,\"flow_control\":true,\"idle_heartbeat\":%" PRIu64
@@ -63,20 +63,12 @@ static natsStatus request(const FleetOrdered *o, const char *inbox, int timeout,
         return natsConnection_RequestString(ret, o->connection->connection, subject, body, timeout);
 }
 
-/* As in fleet-nats.c: libnats 3.4 can crash where messages come while it is destroyed. */
-static void drop(FleetOrdered *o) {
-        if (o->subscription)
-                (void)natsSubscription_Unsubscribe(o->subscription);
-        natsSubscription_Destroy(o->subscription);
-        o->subscription = NULL;
-}
-
 /* Listens before it asks. NATS_OK: there is an answer. */
 static natsStatus make(FleetOrdered *o, int timeout, natsMsg **ret) {
         natsInbox *inbox = NULL;
         natsStatus status = natsInbox_Create(&inbox);
 
-        drop(o);
+        fleet_unsubscribe(&o->subscription);
         o->delivered = 0;
         o->heard = o->asked = clock_read(CLOCK_MONOTONIC);
         if (status == NATS_OK)
@@ -126,14 +118,14 @@ int fleet_ordered_open(FleetConnection *c, const char *stream, const char *subje
 void fleet_ordered_close(FleetOrdered *o) {
         if (!o)
                 return;
-        drop(o);
+        fleet_unsubscribe(&o->subscription);
         free(o);
 }
 
 /* ---- making another one ------------------------------------------------------------------------------------------- */
 
 void fleet_ordered_lose(FleetOrdered *o) {
-        drop(o);
+        fleet_unsubscribe(&o->subscription);
 }
 
 static int say_again(FleetOrdered *o, const char *why) {
@@ -176,12 +168,12 @@ static int make_again(FleetOrdered *o) {
         if (r != 0)
                 return r;
         if (make(o, ANSWER_AGAIN_MS, &answer) != NATS_OK) {
-                drop(o);
+                fleet_unsubscribe(&o->subscription);
                 return FLEET_E_NONE;
         }
         no = read_answer(answer, &a);
         if (no || a.is_error)
-                drop(o);
+                fleet_unsubscribe(&o->subscription);
         if (no)
                 return fleet_refuse(o->connection, o->subject, no);
         if (a.is_error)
@@ -199,20 +191,14 @@ static void answer_flow_control(FleetOrdered *o, const char *subject) {
                 (void)natsConnection_Publish(o->connection->connection, subject, NULL, 0); /* a connection that is lost is made again */
 }
 
-static const char *header(natsMsg *m, const char *name) {
-        const char *value;
-
-        return natsMsgHeader_Get(m, name, &value) == NATS_OK ? value : NULL;
-}
-
 /* What is no message of the stream: a word of the server about its consumer. False: there is no such consumer any more, or it lacks some. */
 static bool take_word_of_server(FleetOrdered *o, natsMsg *m) {
-        const char *status = header(m, "Status"), *last = header(m, "Nats-Last-Consumer");
+        const char *status = fleet_header(m, "Status"), *last = fleet_header(m, "Nats-Last-Consumer");
 
         if (!status || strcmp(status, "100") != 0)
                 return false;
         answer_flow_control(o, natsMsg_GetReply(m));
-        answer_flow_control(o, header(m, "Nats-Consumer-Stalled"));
+        answer_flow_control(o, fleet_header(m, "Nats-Consumer-Stalled"));
         return !last || strtoull(last, NULL, 10) == o->delivered;
 }
 

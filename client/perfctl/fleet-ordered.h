@@ -15,6 +15,10 @@ typedef struct FleetPlace {
         uint64_t since;    /* ns since 1970 */
 } FleetPlace;
 
+/* In the words of a consumer's configuration. */
+#define FLEET_PLACE_SIZE 120
+void fleet_place_write(const FleetPlace *place, char to[static FLEET_PLACE_SIZE]);
+
 /* Both texts have to stay. 0, or an exit status after a message. */
 int fleet_ordered_open(FleetConnection *c, const char *stream, const char *subject, FleetPlace place, FleetOrdered **ret);
 /* Takes NULL. */

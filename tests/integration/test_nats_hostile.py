@@ -124,5 +124,13 @@ def test_fleet_consumer_later():
         check_later(100, whole, 6, answer)
 
 
+def test_fleet_durable_later():
+    """The same of a durable consumer: what is no message of it, and no word of the server about it."""
+    config = {"ack_policy": "all", "filter_subject": "perfd.*.calls"}
+    about = json.dumps({"stream_name": "perfd", "name": "x", "config": config, "delivered": {}, "ack_floor": {}}).encode()
+    with Fake(consumer=lambda connection, body: b"{}" if b"batch" in body else about) as fake:
+        check("it does not say which one it is: is this a NATS server with JetStream?" in fleet(fake, "watch", "calls", "--durable", "x"), "why it ends")
+
+
 if __name__ == "__main__":
     perfd.main(globals())
