@@ -12,8 +12,10 @@ int recorder_put_record(Recorder *r, uint32_t type, uint16_t misc, const void *b
         static uint8_t record[RECORD_ROOM]; /* there is one thread */
         const size_t whole = text.length > 0 ? (n + text.length + 8) & ~(size_t)7 : (n + 7) & ~(size_t)7;
 
-        if (whole + sizeof(*id) > RECORD_ROOM - 8)
-                return 0; /* no name of a file is so long */
+        if (whole + sizeof(*id) > RECORD_ROOM - 8) { /* no name of a file is so long */
+                r->n_left_out++;
+                return 0;
+        }
         memset(record, 0, whole);
         memcpy(record, bytes, n);
         memcpy(record + n, text.bytes, text.length);

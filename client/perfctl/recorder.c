@@ -224,6 +224,8 @@ static void on_item(void *userdata, const perfd_item *item) {
         e = event ? find_event(r, event->id) : NULL;
         if (e)
                 put_sample(r, item, e);
+        else
+                r->n_left_out++;
         end_round(r);
 }
 
@@ -282,16 +284,19 @@ static int open_writer(Recorder *r, const char *path, int level) {
 /* A stream that failed has a recording up to there. */
 static int close_writer(Recorder *r, const char *path, int code) {
         char size[QUANTITY_SIZE];
+        int left_out;
 
         if (r->n_events == 0)
                 return code;
         take(r, perfd_recording_writer_close(r->writer));
         if (r->has_failed)
                 return PERFCTL_FAILED;
+        left_out = r->n_left_out == 0 ? 0 : perfctl_fail(r->p, PERFCTL_LOST, "%s lacks %" PRIu64 " items: they are longer than a record can "
+                                                         "be, or of no event that was announced", path, r->n_left_out);
         if (strcmp(path, "-") != 0)
                 (void)fprintf(stderr, "perfctl: record: %s: %" PRIu64 " samples, %s\n", path, r->n_samples,
                               quantity_show_size(perfd_recording_writer_size(r->writer), size));
-        return code;
+        return code == 0 ? left_out : code;
 }
 
 int recorder_run(Perfctl *p, const perfd_subscription *subscription, const char *path, int level, uint64_t duration, bool may_lose) {

@@ -17,6 +17,7 @@ typedef struct Recorder {
         RecorderEvent **events;
         size_t n_events;
         uint64_t n_samples, n_lost; /* of samples; of what LOST and LOST_SAMPLES of the kernel said */
+        uint64_t n_left_out; /* items that no record can hold, or of no event that was announced */
         uint64_t flushed;  /* CLOCK_MONOTONIC, ns */
         bool has_callchain; /* asked for, of events that are added later */
         bool has_failed;   /* which was said */

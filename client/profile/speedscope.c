@@ -48,15 +48,14 @@ static void put_stack(FILE *out, const Profile *p, const Stack *s) {
                 (void)fprintf(out, "%s%" PRIu32, k > 0 ? "," : "", p->stack_frames[s->first + k]);
 }
 
+/* A name that is longer is shortened. */
 static void put_task_name(FILE *out, const Task *t, const Profile *p) {
-        char number[32], *name = NULL;
+        char name[1024];
+        bool is_of_container = t->container != ID_NONE;
 
-        (void)snprintf(number, sizeof(number), " (%" PRIu32 "/%" PRIu32 ")", t->pid, t->tid);
-        if (asprintf(&name, "%s%s%s%s", p->strings[t->comm], number, t->container != ID_NONE ? " in " : "",
-                     t->container != ID_NONE ? p->strings[t->container] : "") < 0)
-                name = NULL;
-        json_text_put(out, name ? name : number);
-        free(name);
+        (void)snprintf(name, sizeof(name), "%.500s (%" PRIu32 "/%" PRIu32 ")%s%.400s", p->strings[t->comm], t->pid, t->tid,
+                       is_of_container ? " in " : "", is_of_container ? p->strings[t->container] : "");
+        json_text_put(out, name);
 }
 
 static void put_task(FILE *out, const Profile *p, size_t value, const Task *task, const uint32_t *stacks, size_t n, uint64_t total) {
