@@ -67,9 +67,11 @@ static bool is_of_stream(const char *value, const char *stream) {
                 strncmp(value + n + 1, "-status\"", strlen("-status\"")) == 0);
 }
 
-/* The text up to its quote; an escaped one ends it too early, which is as good for a message. */
+/* The text up to its quote, or whatever is in its place; an escaped one ends it too early, which is as good for a message. */
 static void take_text(const char *value, char *to, size_t size) {
-        (void)snprintf(to, size, "%.*s", (int)strcspn(value + 1, "\""), value + 1);
+        const char *begin = *value == '"' ? value + 1 : value;
+
+        (void)snprintf(to, size, "%.*s", (int)strcspn(begin, "\""), begin);
 }
 
 static void explain_error(const char *text, char ret[static NATS_TEXT_SIZE]) {
