@@ -12,7 +12,7 @@ import zlib
 
 import running
 from browser import FOUND, Browser
-from perfd import check, equal
+from perfd import check, equal, wait_until
 from profile_samples import INLINED, KERNEL, OFF_CPU, frame, grow, sample, write_pictures
 from running import Skip
 
@@ -229,8 +229,7 @@ def check_drawing(browser):
     equal([f["name"] for f in model(browser)["frames"]], [f["name"] for f in shown["frames"]], "as it was")
 
     browser.devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
-    dark = model(browser)
-    check(dark["dark"] and by_name(dark, "lock")["color"] != lock["color"], "dark")
+    wait_until(lambda: model(browser)["dark"] and by_name(model(browser), "lock")["color"] != lock["color"], "what is drawn to be dark")
     browser.click(5, 5, press=False)
     check_pixels(browser, model(browser))
     equal(sum(pixels(browser.screenshot())[3][3]) < 200, True, "a dark page")

@@ -107,7 +107,7 @@ def test_count_text():
 def test_stat():
     """Lines come again; --count is for all streams of a host together."""
     with Out() as out, Daemon(config=NOTHING) as other, Daemon(config=NOTHING) as first:
-        stat = begin([other, first], out, *STAT, "--interval", "100ms", "--count", "60")
+        stat = begin([other, first], out, *STAT, "--interval", "100ms", "--count", "120")
         await_lines(out, url(first), 3)
         kill(first)
         with Daemon(config=NOTHING, directory=first.directory):
@@ -117,7 +117,7 @@ def test_stat():
         items = out.rows()
         gap, = [row for row in items if row["host"] == url(first) and row.get("kind") == "gap"]
         check(0 < gap["from"] < gap["to"] and "it was killed" in gap["why"], f"the gap: {gap}")
-        equal([len(lines_of(out, url(daemon))) for daemon in (other, first)], [60, 60], "lines")
+        equal([len(lines_of(out, url(daemon))) for daemon in (other, first)], [120, 120], "lines")
         at = items.index(gap)
         since = [row for row in items[at:] if row["host"] == url(first) and "kind" not in row]
         check(since and since[0]["time"] < lines_of(out, url(first))[-1]["time"] + 1, f"lines behind the gap: {since}")
