@@ -218,6 +218,26 @@ def test_damaged():
         check(first["lost"]["expired"] > 0, f"{first['lost']}")
 
 
+def test_planted():
+    """What has the name of a file and is none is passed over, and said once for all; messages are stored all the same."""
+    need_server()
+    with Daemon() as daemon, daemon.client() as control, Server() as server, Spooler(daemon, server, ROUTES) as relay:
+        relay.stop()
+        os.mkfifo(f"{relay.spool}/0000000000000000.spool")
+        os.mkdir(f"{relay.spool}/0000000000000001.spool")
+        os.remove(f"{relay.spool}/stored")
+        os.symlink("/dev/zero", f"{relay.spool}/stored")
+        relay.start()
+        relay.wait_for(rf"{relay.spool}/\d+\.spool is no file of the spool, and passed over, as are 1 more like it: it is a \w+; remove it\n")
+        relay.wait_for(rf"{relay.spool}/stored is no file of the spool, and passed over; how far [^\n]*: it is a symbolic link; remove it\n")
+        add(control, {"event": GETPPID, "name": "calls", "target": pb.Target(pids=[os.getpid()])})
+        relay.wait_for("route calls has begun")
+        os.getppid()
+        relay.stop()
+        equal([stream.n_items for stream in epochs(server.messages())], [1], "the samples of each stream")
+        equal((relay.said().count("is no file of the spool"), "is damaged" in relay.said()), (2, False), f"it said:\n{relay.said()}")
+
+
 def test_memory():
     """What is in memory does not depend on what is in files, also when all of it is read again."""
     with flood(disk="256MiB") as (_, load, server, relay):

@@ -17,6 +17,53 @@
 #define MARK_DISTANCE 512 /* the other one is in another sector */
 #define MARK_SALT UINT32_C(0x6b72616d)
 
+/* ---- what a name belongs to ---------------------------------------------------------------------------------------- */
+
+/* The owner of the directory, if root uses it, is its relay's user. */
+const char *spool_find_foreign(uid_t owner, const struct stat *st) {
+        if (S_ISLNK(st->st_mode))
+                return "is a symbolic link; remove it";
+        if (S_ISDIR(st->st_mode))
+                return "is a directory; remove it";
+        if (S_ISFIFO(st->st_mode))
+                return "is a FIFO; remove it";
+        if (!S_ISREG(st->st_mode))
+                return "is a socket or a device; remove it";
+        return st->st_uid != 0 && st->st_uid != geteuid() && st->st_uid != owner
+                       ? "belongs to another user; remove it, or, if it is of an earlier run, give it to the user of the relay (chown)" : NULL;
+}
+
+static void add_foreign(SpoolForeign *f, const char *name, const char *what) {
+        if (f->n++ == 0) {
+                (void)snprintf(f->file, sizeof(f->file), "%s", name);
+                f->what = what;
+        }
+}
+
+static int refuse_file(const Spool *s, const char *name, int error, Explanation *e) {
+        return refuse(e, REFUSED_DENIED, "spool", "%s/%s cannot be opened: %s%s", s->path, name, strerror(error),
+                      error == EACCES ? "; give it to the user of the relay (chown, chmod 0600), or move it away" : "");
+}
+
+/* Waits for nothing, whatever has the name. 0: an fd and fstat(2) of it, or -1: what is there has been added to `foreign`; or a Refusal. */
+static int open_file(const Spool *s, const char *name, int flags, SpoolForeign *foreign, int *ret_fd, struct stat *ret, Explanation *e) {
+        _cleanup_close_ int fd = openat(s->directory, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+        int error = errno;
+        const char *what;
+
+        *ret_fd = -1;
+        if ((fd >= 0 ? fstat(fd, ret) : fstatat(s->directory, name, ret, AT_SYMLINK_NOFOLLOW)) < 0)
+                return refuse_file(s, name, fd >= 0 ? errno : error, e);
+        what = spool_find_foreign(s->owner, ret);
+        if (what)
+                add_foreign(foreign, name, what);
+        else if (fd < 0)
+                return refuse_file(s, name, error, e);
+        else
+                *ret_fd = TAKE_FD(fd);
+        return 0;
+}
+
 /* ---- how far messages are stored ---------------------------------------------------------------------------------- */
 
 /* Of two marks the one that was written last counts, and the other one if that is torn. */
@@ -32,11 +79,12 @@ static bool mark_get(const uint8_t *bytes, uint64_t ret[2]) {
 
 int spool_marks_open(Spool *s, Explanation *e) {
         uint8_t bytes[MARK_SIZE];
+        struct stat st;
+        int r = open_file(s, MARKS_NAME, O_RDWR | O_CREAT, &s->foreign_marks, &s->marks, &st, e);
 
-        s->marks = openat(s->directory, MARKS_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (s->marks < 0)
-                return refuse(e, REFUSED_DENIED, "spool", "%s/%s cannot be opened: %s", s->path, MARKS_NAME, strerror(errno));
-        for (int i = 0; i < 2; i++) {
+        if (r != 0)
+                return r;
+        for (int i = 0; i < 2 && s->marks >= 0; i++) {
                 uint64_t mark[2];
 
                 if (pread(s->marks, bytes, sizeof(bytes), i * MARK_DISTANCE) != sizeof(bytes) || !mark_get(bytes, mark) || mark[0] < s->n_marks)
@@ -54,6 +102,8 @@ void spool_mark(Spool *s) {
         uint8_t bytes[MARK_SIZE] = { 0 };
         uint32_t sum;
 
+        if (s->marks < 0)
+                return;
         memcpy(bytes, mark, sizeof(mark));
         sum = htole32(checksum(MARK_SALT, bytes, sizeof(mark)));
         memcpy(bytes + sizeof(mark), &sum, sizeof(sum));
@@ -144,20 +194,36 @@ static int load_header(Spool *s, SpoolSegment *segment, int fd, Explanation *e) 
         return 0;
 }
 
-static int load(Spool *s, SpoolSegment *segment, Explanation *e) {
+/* *ret_is_ours: else it has been noted. */
+static int load(Spool *s, SpoolSegment *segment, bool *ret_is_ours, Explanation *e) {
         _cleanup_close_ int fd = -1;
         char name[SPOOL_NAME_SIZE];
         struct stat st;
+        int r;
 
         spool_segment_name(segment->number, name);
-        fd = openat(s->directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-        if (fd < 0 || fstat(fd, &st) < 0)
-                return refuse(e, REFUSED_DENIED, "spool", "%s/%s cannot be opened: %s", s->path, name, strerror(errno));
-        if (!S_ISREG(st.st_mode))
-                return refuse(e, REFUSED_DENIED, "spool", "%s/%s is no regular file: remove it", s->path, name);
+        r = open_file(s, name, O_RDONLY, &s->foreign, &fd, &st, e);
+        *ret_is_ours = fd >= 0;
+        if (fd < 0)
+                return r;
         segment->size = (uint64_t)st.st_size;
         s->size += segment->size;
         return load_header(s, segment, fd, e);
+}
+
+static int load_all(Spool *s, Explanation *e) {
+        size_t n = 0;
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < s->n_segments; i++) {
+                bool is_ours;
+
+                r = load(s, &s->segments[i], &is_ours, e);
+                if (is_ours)
+                        s->segments[n++] = s->segments[i];
+        }
+        s->n_segments = n;
+        return r;
 }
 
 /* Bytes behind the last message of the last file are what its process, or the host, had no time to write. */
@@ -169,7 +235,7 @@ static void cut(Spool *s, SpoolSegment *segment, uint64_t end) {
         memcpy(s->torn.file, name, sizeof(name));
         s->torn.offset = end;
         s->torn.length = segment->size - end;
-        fd = openat(s->directory, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+        fd = openat(s->directory, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         if (fd < 0 || ftruncate(fd, (off_t)end) < 0)
                 s->torn.error = errno; /* they are passed over all the same */
         s->size -= s->torn.length;
@@ -228,8 +294,8 @@ static int load_numbers(Spool *s) {
 int spool_files_load(Spool *s, Explanation *e) {
         int r = list(s, e);
 
-        for (size_t i = 0; r == 0 && i < s->n_segments; i++)
-                r = load(s, &s->segments[i], e);
+        if (r == 0)
+                r = load_all(s, e);
         if (r == 0 && s->n_segments > 0)
                 r = load_numbers(s);
         if (r != 0)

@@ -52,7 +52,7 @@ static int open_segment(Spool *s, const SpoolSegment *segment) {
         if (s->reading >= 0)
                 return 0;
         spool_segment_name(segment->number, name);
-        s->reading = openat(s->directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        s->reading = openat(s->directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         return s->reading < 0 ? errno : 0;
 }
 

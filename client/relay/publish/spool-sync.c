@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon/base/cleanup.h"
@@ -10,7 +11,8 @@
 
 struct SpoolSync {
         Thread thread;
-        int directory, marks;
+        int directory, marks; /* marks: -1 if they are not written */
+        uid_t owner;          /* of the directory */
 
         pthread_mutex_t lock;
         pthread_cond_t changed;
@@ -19,13 +21,18 @@ struct SpoolSync {
         int error;
 };
 
-/* One that is not there any more has nothing that is not stored. */
-static int sync_file(int directory, uint64_t number) {
+/* One that is not there any more has nothing that is not stored, and one that is not the relay's has nothing of it. */
+static int sync_file(const SpoolSync *y, uint64_t number) {
         _cleanup_close_ int fd = -1;
         char name[SPOOL_NAME_SIZE];
+        struct stat st;
 
         spool_segment_name(number, name);
-        fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        if (fstatat(y->directory, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return errno == ENOENT ? 0 : errno;
+        if (spool_find_foreign(y->owner, &st))
+                return 0;
+        fd = openat(y->directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         if (fd < 0)
                 return errno == ENOENT ? 0 : errno;
         return fdatasync(fd) < 0 ? errno : 0;
@@ -35,8 +42,8 @@ static int sync_files(const SpoolSync *y, uint64_t from, uint64_t to) {
         int error = 0;
 
         for (uint64_t i = from; i <= to && error == 0; i++)
-                error = sync_file(y->directory, i);
-        if (error == 0 && (fdatasync(y->marks) < 0 || fsync(y->directory) < 0))
+                error = sync_file(y, i);
+        if (error == 0 && ((y->marks >= 0 && fdatasync(y->marks) < 0) || fsync(y->directory) < 0))
                 error = errno;
         return error;
 }
@@ -97,8 +104,9 @@ int spool_sync_start(const Spool *s, SpoolSync **ret) {
         pthread_mutex_init(&y->lock, NULL);
         pthread_cond_init(&y->changed, NULL);
         y->directory = fcntl(s->directory, F_DUPFD_CLOEXEC, 0);
-        y->marks = fcntl(s->marks, F_DUPFD_CLOEXEC, 0);
-        if (y->directory < 0 || y->marks < 0)
+        y->marks = s->marks >= 0 ? fcntl(s->marks, F_DUPFD_CLOEXEC, 0) : -1;
+        y->owner = s->owner;
+        if (y->directory < 0 || (s->marks >= 0 && y->marks < 0))
                 r = error_origin(-errno);
         if (r == 0)
                 r = thread_start(&y->thread, THREAD_ANY, "spool", -1, run, y);

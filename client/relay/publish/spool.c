@@ -15,6 +15,7 @@
 
 #define SEGMENT_MIN ((uint64_t)1 << 20)
 #define SEGMENT_MAX ((uint64_t)16 << 20)
+#define NAMES_TRIED 1000 /* of one that is made, if others are taken */
 
 void spool_segment_name(uint64_t number, char to[SPOOL_NAME_SIZE]) {
         (void)snprintf(to, SPOOL_NAME_SIZE, "%016llx.spool", (unsigned long long)number);
@@ -23,13 +24,15 @@ void spool_segment_name(uint64_t number, char to[SPOOL_NAME_SIZE]) {
 /* ---- its life ----------------------------------------------------------------------------------------------------- */
 
 static int open_directory(Spool *s, Explanation *e) {
+        struct stat st;
         int r = spool_place_check(s->path, e);
 
         if (r != 0)
                 return r;
         s->directory = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (s->directory < 0)
+        if (s->directory < 0 || fstat(s->directory, &st) < 0)
                 return refuse(e, REFUSED_DENIED, "spool", "%s cannot be opened: %s", s->path, strerror(errno));
+        s->owner = st.st_uid;
         if (flock(s->directory, LOCK_EX | LOCK_NB) < 0)
                 return errno == EWOULDBLOCK
                                ? refuse(e, REFUSED_EXISTS, "spool", "%s is the spool of another perfd-relay that runs: give each a directory "
@@ -116,22 +119,37 @@ static int write_at(Spool *s, int fd, const uint8_t *bytes, size_t length, uint6
         return 0;
 }
 
+/* A name that something has already is nobody's: what is behind it is not the relay's, and the next one is as good. An errno. */
+static int make_file(Spool *s, int *ret_fd) {
+        for (int i = 0; i < NAMES_TRIED; i++) {
+                char name[SPOOL_NAME_SIZE];
+
+                spool_segment_name(s->next_segment, name);
+                *ret_fd = openat(s->directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+                if (*ret_fd >= 0 || errno != EEXIST)
+                        return *ret_fd < 0 ? errno : 0;
+                s->next_segment++;
+        }
+        return EEXIST; /* the next call goes on from there */
+}
+
 static int begin_segment(Spool *s) {
-        SpoolHeader h = { .number = s->next_segment, .first = s->last + 1 };
+        SpoolHeader h = { .first = s->last + 1 };
         uint8_t bytes[SPOOL_HEADER_SIZE];
         char name[SPOOL_NAME_SIZE];
         int fd, r;
 
         if (!ARRAY_ROOM(s->segments, s->n_segments))
                 return error_origin(-ENOMEM);
+        r = make_file(s, &fd);
+        if (r != 0)
+                return fail(s, r);
+        h.number = s->next_segment;
         if (getrandom(&h.salt, sizeof(h.salt), GRND_NONBLOCK) < 0)
                 h.salt = (uint32_t)clock_now(CLOCK_MONOTONIC); /* early in the boot: no message has been written by then */
         memcpy(h.machine, s->machine, sizeof(h.machine));
         spool_header_put(bytes, &h);
         spool_segment_name(h.number, name);
-        fd = openat(s->directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (fd < 0)
-                return fail(s, errno);
         r = write_at(s, fd, bytes, sizeof(bytes), 0);
         if (r != 0) {
                 (void)unlinkat(s->directory, name, 0);

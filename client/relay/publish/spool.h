@@ -4,12 +4,14 @@
  * is written down each time. What was there before is read like what came since; nothing is appended to a file of an earlier run.
  *
  * Each message is in the page cache when spool_append() returns, where it survives the process. Writing to disk is spool-sync.h's.
- * One directory belongs to one process, by flock(2). One thread.
+ * One directory belongs to one process, by flock(2). What has the name of a file and is none of the relay's is passed over, and stays.
+ * One thread.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "client/relay/publish/spool-record.h"
 #include "daemon/base/error.h"
@@ -32,10 +34,18 @@ typedef struct SpoolDamage {
         int error; /* of read(2); 0: the checksums are wrong */
 } SpoolDamage;
 
+/* What has the name of a file of the spool, and is none: no regular file, or of somebody else. */
+typedef struct SpoolForeign {
+        char file[SPOOL_NAME_SIZE]; /* the first one */
+        const char *what;           /* "is a FIFO; remove it", static */
+        size_t n;
+} SpoolForeign;
+
 typedef struct Spool {
         char *path;
+        uid_t owner; /* of the directory */
         char machine[33];
-        int directory, tail, reading, marks; /* fds */
+        int directory, tail, reading, marks; /* fds; marks: -1 if another's file is in their place */
         uint64_t limit, segment_size, size; /* bytes: of all files, of one, and what there is */
         SpoolSegment *segments;
         size_t n_segments;
@@ -52,6 +62,7 @@ typedef struct Spool {
         uint64_t next_segment;
         uint64_t unsynced;  /* the first segment with what is not on disk, UINT64_MAX: none has */
         SpoolDamage torn;   /* what was cut off at the end when it was opened; length 0: nothing */
+        SpoolForeign foreign, foreign_marks; /* when it was opened; n 0: none. foreign_marks: how far messages are stored is not written */
         bool has_lost_marks; /* how far messages are stored cannot be read: all count as not stored */
         int error;          /* why the last spool_append() has failed */
 } Spool;
@@ -89,7 +100,9 @@ static inline uint64_t spool_count(const Spool *s) {
         return s->last - s->stored;
 }
 
-/* For its parts: spool-files.c, spool-read.c. */
+/* For its parts: spool-files.c, spool-read.c, spool-sync.c. */
+/* Why what has the name of a file is none of the spool's, with what to do; NULL: it can be one. `owner`: of the directory. */
+const char *spool_find_foreign(uid_t owner, const struct stat *st);
 void spool_segment_name(uint64_t number, char to[SPOOL_NAME_SIZE]);
 int spool_files_load(Spool *s, Explanation *e);
 void spool_files_remove(Spool *s); /* what is read and stored */

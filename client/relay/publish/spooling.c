@@ -138,6 +138,17 @@ static void say_damage(const Publishing *p, const SpoolDamage *d, const char *wh
                        d->error ? ": " : "", d->error ? strerror(d->error) : "");
 }
 
+static void say_foreign(const Publishing *p, const SpoolForeign *f, const char *effect) {
+        char others[64] = "";
+
+        if (f->n == 0)
+                return;
+        if (f->n > 1)
+                (void)snprintf(others, sizeof(others), ", as are %zu more like it", f->n - 1);
+        log_print_with(LOG_WARNING, MESSAGE_SPOOL, LOG_FIELDS({ "REASON", "spool-foreign" }, { "PATH", p->config.spool_path }, { "FILE", f->file }),
+                       "%s/%s is no file of the spool, and passed over%s%s: it %s", p->config.spool_path, f->file, others, effect, f->what);
+}
+
 /* From the spool into memory, as far as there is room. */
 static void load(Publishing *p) {
         SpoolDamage damage;
@@ -237,9 +248,12 @@ int spooling_start(Publishing *p, void (*look)(Publishing *p), Explanation *e) {
                 r = add_sources(p);
         if (r != 0)
                 return r;
+        say_foreign(p, &s->spool->foreign, "");
+        say_foreign(p, &s->spool->foreign_marks, "; how far messages are stored is not written, so those that are in the directory when the relay "
+                    "ends may be published again, under the same ids");
         if (s->spool->torn.length > 0)
                 say_damage(p, &s->spool->torn, "were not written completely, and are cut off");
-        if (s->spool->has_lost_marks && spool_count(s->spool) > 0)
+        if (s->spool->has_lost_marks && s->spool->foreign_marks.n == 0 && spool_count(s->spool) > 0)
                 log_print_with(LOG_WARNING, MESSAGE_SPOOL, LOG_FIELDS({ "REASON", "spool-damaged" }, { "PATH", p->config.spool_path }),
                                "%s/stored is damaged, empty or was removed: messages that are stored already may be published again, under the same ids",
                                p->config.spool_path);
