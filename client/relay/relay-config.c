@@ -114,10 +114,11 @@ static int rule_check(Build *b, RelayRule *rule, const Node *item) {
                 r = where_check(b, rule, node_find(item, "where"));
         if (!rule->control && rule->where && rule->events.n == 0)
                 config_diagnostics_add(b->diagnostics, map_place(item, "where"), "where: it has no effect without 'events'");
+        globs_check(b, node_find(item, "events"), "events");
         if (r == 0 && rule->name)
-                r = glob_compile(rule->name, &rule->glob, &e);
+                r = glob_check(rule->name, &e) ?: glob_compile(rule->name, &rule->glob, &e);
         if (r > 0)
-                config_diagnostics_add(b->diagnostics, node_place(name, e.position), "name: %s", e.text);
+                config_diagnostics_add(b->diagnostics, node_place(name, e.position), "name: found %s, %s", QUOTE(rule->name), e.text);
         return r < 0 ? r : 0;
 }
 

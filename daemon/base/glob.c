@@ -132,6 +132,26 @@ static int glob_read(const char *text, GlobReader *r, Explanation *e) {
         return is_bounded(r) ? 0 : refuse_glob(e, "16 characters at most between two stars, if one of them is ? or a set");
 }
 
+int glob_check(const char *text, Explanation *e) {
+        const char *why = NULL, *p = text;
+        PatternSet set;
+
+        while (*p && !why) {
+                size_t n = *p == '[' ? read_set(p, &set) : *p == '\\' ? (p[1] ? 2 : 0) : 1;
+
+                if (n == 0)
+                        why = *p == '[' ? "a glob whose [ has no ]: close the set, or write \\[ for the character itself"
+                                        : "a glob that ends in a backslash: remove it, or write \\\\ for the character itself";
+                p += n;
+        }
+        if (!why)
+                return 0;
+        refuse(e, REFUSED_INVALID, "bad-name", "%s", why);
+        if (e)
+                e->position = (unsigned)(p - text) + 1;
+        return REFUSED_INVALID;
+}
+
 int glob_compile(const char *text, Pattern **ret, Explanation *e) {
         GlobReader *r;
         int k;

@@ -18,6 +18,11 @@
 bool text_is_glob(const char *text);
 /* REFUSED_INVALID "bad-name", with the position: the glob exceeds a limit; -ENOMEM */
 int glob_compile(const char *text, Pattern **ret, Explanation *e);
+/*
+ * For files that people write: REFUSED_INVALID "bad-name", with the position, if the text is hardly what was meant, because a [ or a last
+ * backslash is taken for itself. glob_compile() takes it, as fnmatch(3) does.
+ */
+int glob_check(const char *text, Explanation *e);
 bool glob_match(const Pattern *glob, const char *text);
 /* An upper bound of the memory of the compiled glob, in bytes. */
 size_t glob_size(const char *text);

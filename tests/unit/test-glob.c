@@ -101,6 +101,23 @@ static void test_limits(void **state) {
         assert_true(matches(glob, "zx"));
 }
 
+/* What a person would not mean, with its place; all else is what it is. */
+static void test_broken(void **state) {
+        static const struct {
+                const char *glob;
+                unsigned position; /* 0: it is whole */
+        } cases[] = { { "", 0 }, { "web*", 0 }, { "[", 1 }, { "web-[0-9", 5 }, { "[]", 1 }, { "[]]", 0 }, { "[!]", 1 }, { "[a][b", 4 },
+                      { "\\[", 0 }, { "[\\]", 1 }, { "[\\]]", 0 }, { "a\\", 2 }, { "a\\\\", 0 }, { "[[:alpha:]", 1 }, { "[[:alpha:]]", 0 }, { "]", 0 } };
+
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                Explanation e = EXPLANATION_NULL;
+                int r = glob_check(cases[i].glob, &e);
+
+                if (r != (cases[i].position > 0 ? REFUSED_INVALID : 0) || e.position != cases[i].position)
+                        fail_msg("'%s': %d at %u: %s", cases[i].glob, r, e.position, e.text);
+        }
+}
+
 static void test_sizes(void **state) {
         assert_true(glob_size("sched:*") < 200);
         assert_true(glob_size("[a][b]") > glob_size("ab"));
@@ -111,6 +128,7 @@ int main(void) {
                 cmocka_unit_test(test_words),
                 cmocka_unit_test(test_as_fnmatch),
                 cmocka_unit_test(test_limits),
+                cmocka_unit_test(test_broken),
                 cmocka_unit_test(test_sizes),
         };
 

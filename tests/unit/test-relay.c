@@ -97,6 +97,18 @@ static void test_errors(void **state) {
               "3:29: where: it has no effect without 'events'\n4:1: key 'clients' occurs twice, first in line 3\n");
 }
 
+/* A glob that is no glob would match nothing that anybody means. */
+static void test_broken_globs(void **state) {
+        parse("version: 1\nperfd: { control: /c }\n" FILES "clients:\n  - { name: '[', events: [a, 'b:[x', 'c\\'] }\n  - { name: 'web-[0-9', control: true }\n"
+              "  - { name: '\\[', events: ['[ab]:*'] }\n",
+              "5:14: name: found '[', a glob whose [ has no ]: close the set, or write \\[ for the character itself\n"
+              "5:33: events: found 'b:[x', a glob whose [ has no ]: close the set, or write \\[ for the character itself\n"
+              "5:40: events: found 'c\\', a glob that ends in a backslash: remove it, or write \\\\ for the character itself\n"
+              "6:18: name: found 'web-[0-9', a glob whose [ has no ]: close the set, or write \\[ for the character itself\n");
+        if (nats_is_built())
+                parse("version: 1\npublish: { servers: ['nats://h'], routes: { a: { events: [b, 'c:['] } } }\n", "2:65: events: found 'c:[', a glob whose [ has no ]: close the set, or write \\[ for the character itself\n");
+}
+
 /* An item that an earlier one hides is said; one that also matches something else is not. */
 static void test_hidden(void **state) {
         RelayConfig *c = parse_all("version: 1\n" FILES "clients:\n  - { name: 'web?' }\n  - { name: web10 }\n  - { name: web1 }\n"
@@ -299,7 +311,7 @@ static void test_given(void **state) {
 
 int main(void) {
         static const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_values), cmocka_unit_test(test_errors), cmocka_unit_test(test_hidden), cmocka_unit_test(test_sections), cmocka_unit_test(test_predicates), cmocka_unit_test(test_endpoints),
+                cmocka_unit_test(test_values), cmocka_unit_test(test_errors), cmocka_unit_test(test_broken_globs), cmocka_unit_test(test_hidden), cmocka_unit_test(test_sections), cmocka_unit_test(test_predicates), cmocka_unit_test(test_endpoints),
                 cmocka_unit_test(test_frames), cmocka_unit_test(test_rate),   cmocka_unit_test(test_lines),
                 cmocka_unit_test(test_metrics), cmocka_unit_test(test_given),
         };

@@ -15,6 +15,7 @@
 #include "config/parse/walk.h"
 #include "config/text/words.h"
 #include "daemon/base/array.h"
+#include "daemon/base/glob.h"
 #include "daemon/route/match.h"
 
 #define NAME_MAX_BYTES 64
@@ -46,6 +47,16 @@ static const Node *item_at(const Node *section, const char *key, size_t i) {
         return list && list->kind == NODE_LIST && i < list->n_children ? list->children[i] : list ? list : section;
 }
 
+void globs_check(Build *b, const Node *list, const char *key) {
+        for (size_t i = 0; list && list->kind == NODE_LIST && i < list->n_children; i++) {
+                const Node *item = list->children[i];
+                Explanation e = EXPLANATION_NULL;
+
+                if (item->kind == NODE_TEXT && glob_check(item->text, &e) != 0)
+                        config_diagnostics_add(b->diagnostics, node_place(item, e.position), "%s: found %s, %s", key, QUOTE(item->text), e.text);
+        }
+}
+
 static void records_check(Build *b, PublishRoute *route, const Node *section) {
         for (size_t i = 0; i < route->records.n; i++) {
                 Nearest near = NEAREST_NULL;
@@ -71,6 +82,7 @@ static int route_check(Build *b, PublishRoute *route, const Node *section) {
         if (section->kind == NODE_MAP && node_find(section, "events") && route->events.n == 0)
                 config_diagnostics_add(b->diagnostics, map_place(section, "events"), "events: found nothing, expected names of events or "
                                        "globs in a list");
+        globs_check(b, section->kind == NODE_MAP ? node_find(section, "events") : NULL, "events");
         records_check(b, route, section);
         return r < 0 ? r : 0;
 }

@@ -37,6 +37,8 @@ typedef struct PublishConfig {
 
 /* A BuildPart: the mapping of names to routes. The offset of the key is that of the PublishConfig in the object. */
 int publish_routes_build(Build *b, const Key *k, const Node *map, void *object);
+/* Adds an error for each text of a list that is a broken glob, where it stands. `list` may be NULL. */
+void globs_check(Build *b, const Node *list, const char *key);
 /* What the keys mean together; and the name of this host, where none is written. -ENOMEM. */
 int publish_check(Build *b, const Node *root, PublishConfig *p);
 /* Whether both publish the same, in the same way, wherever that is (publish_access_equal()). */
