@@ -10,6 +10,9 @@
 #include "daemon/base/error.h"
 #include "daemon/base/glob.h"
 
+#define UNMATCHED "no item of 'clients' in relay.yaml matches a name of this certificate"
+#define NAMES_SHOWN 4 /* of a certificate that no item matches */
+
 int connection_find_rule(const RelayConfig *config, const X509 *certificate, const RelayRule **ret_rule, char **ret_name) {
         _cleanup_(tls_names_deinit) TlsNames names = { .items = NULL };
         int r = tls_names_read(certificate, &names);
@@ -27,6 +30,38 @@ int connection_find_rule(const RelayConfig *config, const X509 *certificate, con
                         return 0;
                 }
         return r;
+}
+
+/*
+ * The client is told no more than that; the log has the names that were compared, at most so many, and what is nearest to one of them,
+ * which is nobody else's to know.
+ */
+static void log_unmatched(RelayConnection *c, const X509 *certificate) {
+        _cleanup_(tls_names_deinit) TlsNames names = { .items = NULL };
+        const RelayConfig *config = c->relay->config;
+        Nearest near = NEAREST_NULL;
+        char text[NAMES_SHOWN * (QUOTE_SIZE + 10) + 400] = "", quote[QUOTE_SIZE];
+        char line[sizeof(text) + sizeof(UNMATCHED) + 2];
+        size_t n = 0;
+
+        if (tls_names_read(certificate, &names) < 0)
+                return; /* it is refused without its names */
+        for (size_t i = 0; i < names.n && i < NAMES_SHOWN; i++)
+                n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s:%s", i > 0 ? ", " : "", names.items[i].kind,
+                                      quote_text(quote, names.items[i].text));
+        if (names.n + names.n_left_out > NAMES_SHOWN)
+                n += (size_t)snprintf(text + n, sizeof(text) - n, " and %zu more", names.n + names.n_left_out - NAMES_SHOWN);
+        if (names.n == 0)
+                n += (size_t)snprintf(text + n, sizeof(text) - n, "it has no CN, DNS name, URI or email address");
+        if (names.n_left_out > 0)
+                n += (size_t)snprintf(text + n, sizeof(text) - n, ", of which only the first %d are compared", TLS_NAMES_MAX);
+        for (size_t i = 0; i < config->n_rules; i++)
+                for (size_t k = 0; k < names.n; k++)
+                        nearest_add(&near, names.items[k].text, config->rules[i].name);
+        if (near.word)
+                (void)snprintf(text + n, sizeof(text) - n, "; the nearest item is %s", quote_text(quote, near.word));
+        (void)snprintf(line, sizeof(line), UNMATCHED ": %s", text);
+        connection_log_refusal(c, "not-permitted", line); /* the refusal that follows has no other line */
 }
 
 /* Others with the same name by the same rule. */
@@ -82,8 +117,8 @@ static void on_authenticated(RelayConnection *c) {
                 return;
         }
         if (!rule) {
-                connection_refuse(c, PERFD__V1__STATUS__STATUS_DENIED, "not-permitted", "no item of 'clients' in relay.yaml matches a name "
-                                  "of this certificate");
+                log_unmatched(c, certificate);
+                connection_refuse(c, PERFD__V1__STATUS__STATUS_DENIED, "not-permitted", UNMATCHED);
                 return;
         }
         if (c->is_http && !rule->metrics) {

@@ -23,7 +23,6 @@
 #define PROTOCOL "\x0c" COMPRESSION_ALPN "\x07" "perfd/1" /* the first one that a client offers too */
 #define HTTP "http/1.1"
 #define PROTOCOL_OR_HTTP PROTOCOL "\x08" HTTP
-#define CHAIN_MAX (64 << 10) /* bytes of certificates that a client may send */
 #define DEPTH_MAX 8
 #define TEXT_SIZE 512 /* of a subject */
 
@@ -121,6 +120,12 @@ void tls_explain(TlsPeer *p) {
                         p->why = "it does not accept the relay's own certificate (listen.certificate), which may be for another name than the "
                                  "one that it connects to";
                         break;
+                case SSL_R_EXCESSIVE_MESSAGE_SIZE:
+                        p->refusal = "too-long";
+                        p->why = "a message of its handshake is too long: its certificates may have 65536 bytes together; use one with fewer "
+                                 "names";
+                        _Static_assert(TLS_CHAIN_MAX == 65536, "the text and relay.yaml(5) say 65536");
+                        break;
                 case SSL_R_UNEXPECTED_EOF_WHILE_READING:
                         p->refusal = "closed";
                         p->why = "it has closed the connection";
@@ -191,7 +196,7 @@ static SSL_CTX *context_new(const RelayConfig *c) {
         SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
         SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
         SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
-        SSL_CTX_set_max_cert_list(context, CHAIN_MAX);
+        SSL_CTX_set_max_cert_list(context, TLS_CHAIN_MAX);
         SSL_CTX_set_verify_depth(context, DEPTH_MAX);
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, on_verify);
         SSL_CTX_set_client_hello_cb(context, on_client_hello, NULL);
@@ -272,7 +277,9 @@ static int add_name(TlsNames *names, const char *kind, const ASN1_STRING *string
         int length = ASN1_STRING_to_UTF8(&text, string), r = 0;
         char *copy;
 
-        if (length > 0 && memchr(text, '\0', (size_t)length) == NULL && names->n < TLS_NAMES_MAX) {
+        if (names->n >= TLS_NAMES_MAX) {
+                names->n_left_out++;
+        } else if (length > 0 && memchr(text, '\0', (size_t)length) == NULL) {
                 copy = strndup((const char *)text, (size_t)length);
                 if (copy && ARRAY_ROOM(names->items, names->n))
                         names->items[names->n++] = (TlsName){ .kind = kind, .text = TAKE_PTR(copy) };

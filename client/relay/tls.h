@@ -15,6 +15,7 @@
 int tls_context_new(const RelayConfig *c, ConfigDiagnostics *m, SSL_CTX **ret);
 
 /* What the callbacks of one connection notice: SSL_set_app_data(). */
+#define TLS_CHAIN_MAX (64 << 10) /* bytes of certificates that a client may send */
 typedef struct TlsPeer {
         char *subject, *serial; /* of its certificate, printable; NULL: it showed none */
         const char *refusal;    /* why it was refused, a stable word; NULL: it was not, or OpenSSL itself has */
@@ -47,6 +48,7 @@ typedef struct TlsName {
 typedef struct TlsNames {
         TlsName *items;
         size_t n;
+        size_t n_left_out; /* names above TLS_NAMES_MAX, which are not read */
 } TlsNames;
 #define TLS_NAMES_MAX 256
 /* -ENOMEM. A name with a zero byte in it is no name. */

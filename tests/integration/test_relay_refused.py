@@ -83,8 +83,25 @@ def test_names():
                 equal((limit.name, list(limit.events)), (kind, events), f"the limit of {name}")
         no = relay.refusal("nobody")
         equal((no.id, pb.Status.Name(no.status), no.reason), (0, "STATUS_DENIED", "not-permitted"), f"the refusal {no.message!r}")
-        relay.wait_for("is refused: no item of 'clients'[^\n]*; certificate of CN=nobody")
+        relay.wait_for("is refused: no item of 'clients'[^\n]*: CN:'nobody', DNS:'web1.example.com'; certificate of CN=nobody")
+        relay.ca.issue("clinet")
+        no = relay.refusal("clinet")
+        relay.wait_for("is refused: no item of 'clients'[^\n]*: CN:'clinet'; the nearest item is 'client'; certificate of CN=clinet")
+        check("client'" not in no.message, f"what the client is told of other names: {no.message!r}")
         equal(daemon.status().n_connections, 1, "connections of perfd, of which one is the test's own")
+
+
+def test_many_names():
+    """What does not match among the first 256 names does not match, and certificates that are too long are not read: the log says so."""
+    with Daemon() as daemon, Relay(daemon, "[{ name: 'n299.*' }, { name: 'client' }]") as relay:
+        relay.ca.issue("many", alternatives=[f"n{i}.example.org" for i in range(300)])
+        relay.ca.issue("huge", alternatives=[f"n{i}.{'x' * 50}.example.org" for i in range(1000)])
+        equal(relay.refusal("many").reason, "not-permitted", "the reason")
+        relay.wait_for("CN:'many', DNS:'n0.example.org', DNS:'n1.example.org', DNS:'n2.example.org' and 297 more, of which only the first 256 "
+                       "are compared[^\n]*; certificate of CN=many")
+        check("illegal parameter" in relay.refused_by_tls("huge").replace("_", " ").lower(), "what TLS says of 1000 long names")
+        relay.wait_for("is refused: a message of its handshake is too long: its certificates may have 65536 bytes together")
+        relay.client().close()
 
 
 def test_rights():
