@@ -24,7 +24,8 @@ static void take(const char *text, size_t n, void *userdata) {
 
         if (n >= PLAIN_MAX - plain->n)
                 longjmp(plain->too_long, 1);
-        memcpy(plain->text + plain->n, text, n);
+        if (n > 0) /* of nothing libiberty has no address */
+                memcpy(plain->text + plain->n, text, n);
         plain->n += n;
 }
 
@@ -50,7 +51,7 @@ char *demangle(const char *name, bool has_parameters) {
         memcpy(mangled, name, n);
         mangled[n] = '\0';
         plain.text = malloc(PLAIN_MAX);
-        if (plain.text && demangle_into(mangled, has_parameters ? DMGL_PARAMS | DMGL_ANSI : DMGL_NO_OPTS, &plain)) {
+        if (plain.text && demangle_into(mangled, has_parameters ? DMGL_PARAMS | DMGL_ANSI : DMGL_NO_OPTS, &plain) && plain.n > 0) {
                 const size_t more = version ? strlen(version) : 0;
 
                 text = malloc(plain.n + more + 1);
