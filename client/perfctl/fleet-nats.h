@@ -29,14 +29,14 @@ int fleet_claim(FleetConnection *c, const char *stream, const char *durable);
 int fleet_claim_check(const FleetConnection *c, const char *stream, const char *durable);
 #define FLEET_CLAIM "perfd-reader.%s.%s" /* the subject: of which stream and consumer */
 #define FLEET_CLAIM_SIZE 384
-/* fleet-check.c: until signals are looked at, or so many ms. FLEET_E_NONE */
+/* fleet-request.c: until signals are looked at, or so many ms. FLEET_E_NONE */
 int fleet_wait(int timeout);
 /* The value of a header, as long as the message is there; NULL: it has none. And natsSubscription_Destroy() alone can crash while messages come. */
 const char *fleet_header(natsMsg *m, const char *name);
 void fleet_unsubscribe(natsSubscription **subscription);
 
 /*
- * fleet-check.c: whether the server answers as JetStream does, about a stream, before libnats asks. 0; an exit status after a message;
+ * fleet-request.c: whether the server answers as JetStream does, about a stream, before libnats asks. 0; an exit status after a message;
  * FLEET_E_NONE: there is no such stream.
  */
 int fleet_check_stream(FleetConnection *c, const char *stream, StreamAnswer *ret);

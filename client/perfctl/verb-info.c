@@ -3,6 +3,7 @@
  * damaged is known.
  */
 #include <inttypes.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,6 @@
 #include "client/perfctl/table.h"
 #include "client/perfctl/text.h"
 
-#define SAMPLE 9      /* PERF_RECORD_SAMPLE */
 #define NAME_SIZE 32
 
 typedef struct TypeCount {
@@ -30,7 +30,7 @@ typedef struct Counts {
 static void count(Counts *c, uint32_t type) {
         size_t i = 0;
 
-        c->samples += type == SAMPLE;
+        c->samples += type == PERF_RECORD_SAMPLE;
         while (i < c->n && c->list[i].type != type)
                 i++;
         if (i == c->n) {

@@ -6,9 +6,9 @@
 #include "client/perfctl/command.h"
 #include "client/perfctl/event-words.h"
 #include "client/perfctl/number.h"
-#include "client/perfctl/quantity.h"
 #include "client/perfctl/recorder.h"
 #include "client/perfctl/spec-options.h"
+#include "client/perfctl/stream-options.h"
 #include "client/perfctl/target.h"
 
 #define LATENCY UINT64_C(100000000) /* ns: nobody looks at a sample before the recording has ended, and wakeups cost */
@@ -28,20 +28,6 @@ static int parse_level(const Perfctl *p, uint64_t *ret) {
         if (r == 0 && (*ret == 0 || *ret > LEVEL_MAX))
                 r = perfctl_fail(p, PERFCTL_USAGE, "--compression-level: '%s' is none of 1 to %d", level, LEVEL_MAX);
         return r;
-}
-
-static int parse_quantities(const Perfctl *p, perfd_subscription *s, uint64_t *ret_duration) {
-        const char *duration = perfctl_get(p, "for"), *latency = perfctl_get(p, "latency"), *queue = perfctl_get(p, "queue");
-
-        if (duration && (!quantity_parse_time(duration, ret_duration) || *ret_duration == 0))
-                return perfctl_fail(p, PERFCTL_USAGE, "--for: '%s' is not a time such as 500ms, 10s, 2m%s", duration,
-                                    quantity_lack_of_time(duration));
-        if (latency && (!quantity_parse_time(latency, &s->latency) || s->latency == 0))
-                return perfctl_fail(p, PERFCTL_USAGE, "--latency: '%s' is not a time such as 200us, 1ms%s", latency,
-                                    quantity_lack_of_time(latency));
-        if (queue && (!quantity_parse_size(queue, &s->queue_bytes) || s->queue_bytes == 0))
-                return perfctl_fail(p, PERFCTL_USAGE, "--queue: '%s' is not a size such as 64KiB, 4MiB", queue);
-        return 0;
 }
 
 static int check_output(const Perfctl *p, const char *path) {
@@ -72,7 +58,7 @@ static int verb_record_run(Perfctl *p) {
         if (r == 0)
                 r = parse_level(p, &level);
         if (r == 0)
-                r = parse_quantities(p, &s, &duration);
+                r = stream_options_parse(p, &s, &duration);
         if (r == 0)
                 r = check_output(p, path);
         if (r == 0)

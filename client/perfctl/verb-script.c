@@ -2,15 +2,12 @@
 #include <endian.h>
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/perfctl/item-print.h"
 #include "client/perfctl/perfctl.h"
-
-#define SAMPLE 9 /* PERF_RECORD_SAMPLE */
-#define LOST 2
-#define LOST_SAMPLES 13
 
 typedef struct Script {
         Perfctl *p;
@@ -47,7 +44,7 @@ static void put(Script *s, const perfd_item *item) {
 
 /* Both begin with a number; LOST has that of an fd before it. */
 static void add_lost(Script *s, const perfd_recorded *record) {
-        const size_t at = record->type == LOST ? sizeof(uint64_t) : 0;
+        const size_t at = record->type == PERF_RECORD_LOST ? sizeof(uint64_t) : 0;
         uint64_t n;
 
         if (record->size < at + sizeof(n))
@@ -62,9 +59,9 @@ static int read_all(Script *s) {
         int code;
 
         while (!s->p->out.error && (code = perfd_recording_next(s->recording, &record)) == 0) {
-                const bool is_sample = record->type == SAMPLE;
+                const bool is_sample = record->type == PERF_RECORD_SAMPLE;
 
-                if (record->type == LOST || record->type == LOST_SAMPLES)
+                if (record->type == PERF_RECORD_LOST || record->type == PERF_RECORD_LOST_SAMPLES)
                         add_lost(s, record);
                 code = perfd_recording_item(s->recording, record, &item);
                 if (code == 0 && is_sample)

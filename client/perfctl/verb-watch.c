@@ -6,8 +6,8 @@
 #include "client/perfctl/event-words.h"
 #include "client/perfctl/list-text.h"
 #include "client/perfctl/number.h"
-#include "client/perfctl/quantity.h"
 #include "client/perfctl/spec-options.h"
+#include "client/perfctl/stream-options.h"
 #include "client/perfctl/target.h"
 #include "client/perfctl/watch.h"
 
@@ -129,22 +129,15 @@ static int parse_time(const Perfctl *p, TimeForm *ret) {
 }
 
 static int parse_quantities(const Perfctl *p, WatchOptions *o) {
-        const char *count = perfctl_get(p, "count"), *duration = perfctl_get(p, "for"), *queue = perfctl_get(p, "queue");
-        const char *latency = perfctl_get(p, "latency");
+        const char *count = perfctl_get(p, "count");
+        int r;
 
         if (perfctl_get(p, "hold") && !p->is_of_several)
                 return perfctl_fail(p, PERFCTL_USAGE, "--hold is for several hosts: --host is given %s", p->host ? "once" : "nowhere");
         if (perfctl_get(p, "reconnect") && !p->is_of_several)
                 return perfctl_fail(p, PERFCTL_USAGE, "--reconnect is for hosts that --host names");
-        if (duration && (!quantity_parse_time(duration, &o->duration) || o->duration == 0))
-                return perfctl_fail(p, PERFCTL_USAGE, "--for: '%s' is not a time such as 500ms, 10s, 2m%s",
-                                    duration, quantity_lack_of_time(duration));
-        if (queue && (!quantity_parse_size(queue, &o->subscription.queue_bytes) || o->subscription.queue_bytes == 0))
-                return perfctl_fail(p, PERFCTL_USAGE, "--queue: '%s' is not a size such as 64KiB, 4MiB", queue);
-        if (latency && (!quantity_parse_time(latency, &o->subscription.latency) || o->subscription.latency == 0))
-                return perfctl_fail(p, PERFCTL_USAGE, "--latency: '%s' is not a time such as 200us, 1ms%s",
-                                    latency, quantity_lack_of_time(latency));
-        return number_parse(p, "--count: ", count, &o->count);
+        r = stream_options_parse(p, &o->subscription, &o->duration);
+        return r == 0 ? number_parse(p, "--count: ", count, &o->count) : r;
 }
 
 static int parse_options(const Perfctl *p, WatchOptions *o) {

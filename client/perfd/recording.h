@@ -97,9 +97,9 @@ perfd_byte_order perfd_recording_byte_order(const perfd_recording *r);
  * their end before the first record comes. Larger files and bytes are read twice: first to know whether they are in order of time already
  * (nothing is held back then), and whether each FINISHED_ROUND keeps what it promises: that all records up to the latest time of the round
  * before it have been read. Then two rounds are held back. If a round does not, or there is none, all is sorted in the temporary file
- * first, or copied there in the causal order, with up to 31 bytes more for each record, and up to twice while runs are merged. Pipes are read once, and their
- * rounds are believed, so that records come while the recorder runs; one that comes too late for its round becomes a damage, and is
- * given at once: the one case in which a time goes backwards.
+ * first, or copied there in the causal order, with up to 31 bytes more for each record, and up to twice while runs are merged. Pipes are
+ * read once, and their rounds are believed, so that records come while the recorder runs; one that comes too late for its round becomes
+ * a damage, and is given at once: the one case in which a time goes backwards.
  */
 typedef enum perfd_recording_order {
         PERFD_RECORDING_ORDER_FILE, /* as they stand in the recording: the default, which holds nothing back */

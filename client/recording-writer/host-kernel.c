@@ -2,41 +2,15 @@
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
-#include <unistd.h>
 
+#include "client/recording-writer/host-kernel.h"
 #include "client/recording-writer/read-file.h"
 
 #define PMUS_MAX 4096
-#define PIECE ((size_t)65536)
 #define NOTES_MAX ((size_t)1 << 20)
 #define PMUS "/sys/bus/event_source/devices"
-
-int buffer_add_file(const char *path, size_t max, Buffer *b) {
-        const size_t from = b->n;
-        int fd = open(path, O_RDONLY | O_CLOEXEC), code = fd < 0 ? -errno : 1;
-
-        while (code > 0) {
-                uint8_t *to = buffer_reserve(b, PIECE);
-                ssize_t n = to ? read(fd, to, PIECE) : -1;
-
-                if (!to)
-                        code = -ENOMEM;
-                else if (n < 0)
-                        code = errno == EINTR ? 1 : -errno;
-                else if (b->n - from + (size_t)n > max)
-                        code = -EFBIG;
-                else {
-                        b->n += (size_t)n;
-                        code = n > 0;
-                }
-        }
-        if (fd >= 0)
-                (void)close(fd);
-        return code;
-}
 
 static int add(perfd_recording_writer *w, unsigned bit, Buffer *b) {
         int code = b->failed ? writer_fail(w, -ENOMEM, "no memory") : perfd_recording_writer_add_feature(w, bit, b->bytes, b->n);

@@ -8,7 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "client/recording-writer/read-file.h"
+#include "client/recording-writer/host-kernel.h"
 #include "client/recording-writer/writer.h"
 
 #define CPUS_MAX 8192

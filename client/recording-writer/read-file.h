@@ -5,7 +5,3 @@
 
 /* All of it, at most `max` bytes. 0; -errno of open(2), read(2); -EFBIG: it has more; -ENOMEM */
 int buffer_add_file(const char *path, size_t max, Buffer *b);
-
-/* host-kernel.c: the sections PMU_MAPPINGS, and BUILD_ID of the kernel. 0; PERFD_E_, -ENOMEM */
-int host_add_pmus(perfd_recording_writer *w);
-int host_add_kernel(perfd_recording_writer *w);

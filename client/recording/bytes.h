@@ -1,6 +1,6 @@
 /*
- * For this folder, recorded/ and symbols/: bytes of a recording that are read one value after the other, in its byte order. Nothing is read behind their
- * end: then, and after anything else that is wrong, `failed` says what, and whatever is read is 0.
+ * For this folder, recorded/ and symbols/: bytes of a recording that are read one value after the other, in its byte order. Nothing is
+ * read behind their end: then, and after anything else that is wrong, `failed` says what, and whatever is read is 0.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* Orders of recordings in memory: what is given in them is checked by what they promise, and in the order of time against a sort. */
+/* Orders of recordings in memory: what is given in them is checked by what they promise. */
 #include <errno.h>
 #include <zstd.h>
 
