@@ -67,7 +67,7 @@ class Trace:
         self.file = tempfile.NamedTemporaryFile()
         inject = ["-e", f"inject={syscall}:error={error}:when={k}"] if k else []
         only = [word for path in paths for word in ("-P", path)]
-        self.command = ["strace", "-f", "-q", "-y", "-o", self.file.name, "-e", f"trace={syscall}", *inject, *only]
+        self.command = ["strace", "-f", "--seccomp-bpf", "-q", "-y", "-o", self.file.name, "-e", f"trace={syscall}", *inject, *only]
 
     def lines(self):
         self.file.seek(0)
