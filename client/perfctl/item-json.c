@@ -168,19 +168,37 @@ static void put_planned_fields(Json *j, const ItemPlan *plan, const perfd_item *
         j->comma = true;
 }
 
-/* Of a recording. What is not known is null, which no name is yet. */
-static void put_frame(Json *j, uint64_t address) {
+/* Offset: from the symbol, or from the beginning of the file where there is none. What is not known is null; name: NULL if nothing is. */
+static void put_frame(Json *j, uint64_t address, const NamedFrame *frame) {
+        const FrameName *name = frame ? frame->name : NULL;
+
         json_begin(j, '{');
         JSON_KEY(j, "ip");
         json_put_hex(j, address);
-        JSON_NULL(j, "symbol");
-        JSON_NULL(j, "offset");
-        JSON_NULL(j, "dso");
-        JSON_NULL(j, "build_id");
+        if (name && name->symbol.length > 0)
+                JSON_TEXT(j, "symbol", name->symbol);
+        else
+                JSON_NULL(j, "symbol");
+        if (name && name->symbol.length > 0)
+                JSON_NUMBER(j, "offset", frame->offset);
+        else if (name && name->dso.length > 0)
+                JSON_NUMBER(j, "offset", frame->address);
+        else
+                JSON_NULL(j, "offset");
+        if (name && name->dso.length > 0)
+                JSON_TEXT(j, "dso", name->dso);
+        else
+                JSON_NULL(j, "dso");
+        JSON_KEY(j, "build_id");
+        if (name && name->build_id.length > 0)
+                json_put_hex_bytes(j, name->build_id);
+        else
+                json_put_null(j);
         json_end(j, '}');
 }
 
-static void put_callchain(Json *j, const perfd_item *item, perfd_callchain part, const char *name, bool has_frames) {
+/* first: of plans->frames, that of the first address. */
+static void put_callchain(Json *j, const ItemPlans *plans, const perfd_item *item, perfd_callchain part, const char *name, size_t first) {
         const uint64_t *addresses;
         size_t n = perfd_item_callchain(item, part, &addresses);
 
@@ -189,8 +207,8 @@ static void put_callchain(Json *j, const perfd_item *item, perfd_callchain part,
         json_put_name(j, name);
         json_begin(j, '[');
         for (size_t i = 0; i < n; i++)
-                if (has_frames)
-                        put_frame(j, addresses[i]);
+                if (plans && plans->has_frames)
+                        put_frame(j, addresses[i], plans->frames ? &plans->frames[first + i] : NULL);
                 else
                         json_put_hex(j, addresses[i]);
         json_end(j, ']');
@@ -284,7 +302,9 @@ static void put_who(Json *j, const perfd_item *item) {
 }
 
 /* What few items have. */
-static void put_rest(Json *j, const perfd_item *item, bool raw, bool has_frames) {
+static void put_rest(Json *j, const ItemPlans *plans, const perfd_item *item, bool raw) {
+        const uint64_t *kernel;
+
         if (perfd_item_record(item) != PERFD_SAMPLE)
                 put_record(j, item);
         if (perfd_item_period(item) > 0)
@@ -295,8 +315,8 @@ static void put_rest(Json *j, const perfd_item *item, bool raw, bool has_frames)
                 (JSON_KEY(j, "address"), json_put_hex(j, perfd_item_address(item)));
         if (raw && perfd_item_record(item) == PERFD_SAMPLE)
                 (JSON_KEY(j, "raw"), json_put_hex_bytes(j, perfd_item_raw(item)));
-        put_callchain(j, item, PERFD_CALLCHAIN_KERNEL, "kernel_callchain", has_frames);
-        put_callchain(j, item, PERFD_CALLCHAIN_USER, "user_callchain", has_frames);
+        put_callchain(j, plans, item, PERFD_CALLCHAIN_KERNEL, "kernel_callchain", 0);
+        put_callchain(j, plans, item, PERFD_CALLCHAIN_USER, "user_callchain", perfd_item_callchain(item, PERFD_CALLCHAIN_KERNEL, &kernel));
         parts_put_json(j, item);
 }
 
@@ -316,7 +336,7 @@ void item_print_json(Output *o, ItemPlans *plans, const perfd_item *item, uint64
         else
                 put_fields(&j, item);
         if (has_more || raw)
-                put_rest(&j, item, raw, plans && plans->has_frames);
+                put_rest(&j, plans, item, raw);
         output_put(o, "}\n", 2);
 }
 

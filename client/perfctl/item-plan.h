@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "client/perfctl/frame-names.h"
 #include "client/perfctl/output.h"
 #include "client/perfd.h"
 
@@ -39,7 +40,8 @@ typedef enum ItemForm {
 
 typedef struct ItemPlans {
         ItemForm form;
-        bool has_frames;      /* JSON: callchains are lists of frames, of recordings, and not of addresses */
+        bool has_frames;      /* JSON: callchains are lists of frames, and not of addresses */
+        const NamedFrame *frames; /* JSON: of the item that is to be printed, as frame_names_of() has them; NULL: it has no names */
         ItemPlan **list;      /* by a hash of the id */
         size_t n, room;
         const ItemPlan *last; /* found */

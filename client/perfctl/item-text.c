@@ -173,14 +173,36 @@ static void put_frame_symbol(const ItemText *t, uint64_t address, bool returns) 
         }
 }
 
-static void put_callchain(ItemText *t, const perfd_item *item, perfd_callchain part, const char *name) {
+/* "FUNCTION+0xPLACE (FILE)", or "FILE+0xPLACE" without a function. */
+static void put_frame_name(const ItemText *t, const NamedFrame *frame) {
+        const FrameName *name = frame->name;
+        const perfd_text file = name->dso;
+
+        if (name->symbol.length == 0 && file.length == 0)
+                return;
+        output_put_char(t->out, t->is_padded ? ' ' : '\t');
+        if (name->symbol.length == 0) {
+                text_put(t->out, file.bytes, file.length);
+                output_print(t->out, "+0x%" PRIx64, frame->address);
+                return;
+        }
+        text_put(t->out, name->symbol.bytes, name->symbol.length);
+        output_print(t->out, "+0x%" PRIx64 " (", frame->offset);
+        text_put(t->out, file.bytes, file.length);
+        output_put_char(t->out, ')');
+}
+
+/* first: of t->frames, that of the first address. */
+static void put_callchain(ItemText *t, const perfd_item *item, perfd_callchain part, const char *name, size_t first) {
         const uint64_t *addresses;
         size_t n = perfd_item_callchain(item, part, &addresses);
 
         for (size_t i = 0; i < n; i++) {
                 line_begin(t, i == 0 ? name : "");
                 output_print(t->out, t->is_padded ? "%16" PRIx64 : "%" PRIx64, addresses[i]);
-                if (part == PERFD_CALLCHAIN_KERNEL)
+                if (t->frames)
+                        put_frame_name(t, &t->frames[first + i]);
+                else if (part == PERFD_CALLCHAIN_KERNEL)
                         put_frame_symbol(t, addresses[i], i > 0);
                 output_put_char(t->out, '\n');
         }
@@ -226,6 +248,7 @@ void item_print_text(ItemText *t, const perfd_item *item) {
         const perfd_event *event = perfd_item_event(item);
         const ItemPlan *plan = t->plans && event ? item_plans_find(t->plans, event) : NULL;
         const bool has_more = perfd_item_has_more(item);
+        const uint64_t *kernel;
 
         item_text_put_heading(t);
         wrap_begin(t);
@@ -261,8 +284,8 @@ void item_print_text(ItemText *t, const perfd_item *item) {
         wrap_end(t);
         if (!has_more)
                 return;
-        put_callchain(t, item, PERFD_CALLCHAIN_KERNEL, "kernel");
-        put_callchain(t, item, PERFD_CALLCHAIN_USER, "user");
+        put_callchain(t, item, PERFD_CALLCHAIN_KERNEL, "kernel", 0);
+        put_callchain(t, item, PERFD_CALLCHAIN_USER, "user", perfd_item_callchain(item, PERFD_CALLCHAIN_KERNEL, &kernel));
         parts_put_lines(t, item);
 }
 

@@ -10,3 +10,7 @@ void *must_have(void *memory) {
         }
         return memory;
 }
+
+void must_be_done(int code) {
+        (void)must_have(code == 0 ? &code : NULL);
+}

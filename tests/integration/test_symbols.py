@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Names of addresses of programs that are built here, in each way that linkers and distributions know: those that nm(1) has of their
 files and perf script of a recording. Needs root, for perf record."""
+import json
 import lzma
 import os
 import re
@@ -11,6 +12,7 @@ import tempfile
 
 import perfd
 from perfd import check, equal
+from test_perfctl import PERFCTL
 
 NAMES = os.path.join(os.environ["PERFD_BUILD"], "tests", "integration", "symbol-names")
 # Its functions have the names that C++ and Rust give them. It says where it is, and then waits, or works.
@@ -175,6 +177,17 @@ def frames(path, *options):
     return sorted(found, key=lambda f: f[:2])
 
 
+def script_frames(path):
+    """The same of perfctl script."""
+    found = []
+    for line in run(PERFCTL, "--json", "script", "-i", path).splitlines():
+        sample = json.loads(line)
+        for frame in sample.get("kernel_callchain", []) + sample.get("user_callchain", []):
+            name = f"{frame['symbol']}+0x{frame['offset']:x}" if frame["symbol"] else "[unknown]"
+            found.append((sample["time"], sample["pid"], name, frame["dso"] or "[unknown]"))
+    return sorted(found, key=lambda f: f[:2])
+
+
 def test_recording():
     """A process that has gone, of which there is a recording: the names of perf script, frame by frame, of the kernel, the program and its
     libraries; those in which user memory is already another one (execve) have none here."""
@@ -186,6 +199,13 @@ def test_recording():
         wrong = [(us, them) for us, them in zip(ours, theirs)
                  if us != them and not (us[2] == "[unknown]" and "exec" in them[2]) and "@plt" not in us[2] + them[2]]
         equal(wrong, [], f"of {len(theirs)} frames")
+        # an address of return behind the end of what called is the next function's beginning to perf, and the call to perfctl
+        equal([(us, shown) for us, shown in zip(ours, script_frames(path)) if us != shown and not us[2].endswith("+0x0")], [],
+              "frames of perfctl script")
+        lines = run(PERFCTL, "script", "-i", path)
+        for name in "local", "outer::inner", "in_library", "main":
+            check(re.search(rf"^\t\w*\t[0-9a-f]+\t{name}\+0x[0-9a-f]+ \({folder}/", lines, re.M), f"{name} is not in {lines[:2000]}")
+        check("+0x" not in run(PERFCTL, "script", "-i", path, "--no-symbols"), "names with --no-symbols")
         named = {us[2].split("+")[0] for us in ours if us[3].startswith(folder)}
         check({"local", "outer::inner", "core::fmt::Formatter::pad", "in_library", "main"} <= named, named)
         # another build in its place: perf's own list of build ids says that it is not the one

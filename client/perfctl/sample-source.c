@@ -1,0 +1,144 @@
+/* Each record tells the symbolizer what it says of memory before the next sample is named. */
+#include "client/perfctl/sample-source.h"
+
+#include <endian.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Reading {
+        Perfctl *p;
+        const SampleSource *source;
+        perfd_recording *recording;
+        FrameNames *names; /* NULL: without */
+        bool *is_wanted;   /* of the event with that index */
+        size_t n_events;
+        uint64_t lost;
+        bool is_over;
+} Reading;
+
+static bool is_asked_for(const Perfctl *p, const char *name) {
+        for (size_t i = 0; i < p->n_arguments; i++)
+                if (fnmatch(p->arguments[i], name, 0) == 0)
+                        return true;
+        return p->n_arguments == 0;
+}
+
+/* Of a pipe they come one by one. */
+static void look_at_events(Reading *r) {
+        for (const perfd_recorded_event *e; (e = perfd_recording_event(r->recording, r->n_events)); r->n_events++) {
+                r->is_wanted = must_have(reallocarray(r->is_wanted, r->n_events + 1, sizeof(*r->is_wanted)));
+                r->is_wanted[r->n_events] = is_asked_for(r->p, e->name);
+                if (r->is_wanted[r->n_events] && r->source->event)
+                        r->source->event(r->source->userdata, e);
+        }
+}
+
+/* The event of an item is that of perfd_recording_event(id - 1). */
+static bool is_wanted(Reading *r, const perfd_item *item) {
+        const uint32_t id = perfd_item_event(item)->id;
+
+        if (id > r->n_events)
+                look_at_events(r);
+        return r->is_wanted[id - 1];
+}
+
+static void take(Reading *r, const perfd_item *item) {
+        SourceSample sample = { .item = item, .event = perfd_item_event(item)->name };
+
+        if (!is_wanted(r, item))
+                return;
+        sample.weight = perfd_item_period(item) > 0 ? perfd_item_period(item) : 1;
+        if (r->names)
+                sample.n_frames = frame_names_of(r->names, item, &sample.frames);
+        r->is_over = !r->source->take(r->source->userdata, &sample);
+}
+
+/* Both begin with a number; LOST has that of an fd before it. */
+static void add_lost(Reading *r, const perfd_recorded *record) {
+        const size_t at = record->type == PERF_RECORD_LOST ? sizeof(uint64_t) : 0;
+        uint64_t n;
+
+        if (record->size < at + sizeof(n))
+                return;
+        memcpy(&n, (const uint8_t *)record->bytes + at, sizeof(n));
+        r->lost += perfd_recording_byte_order(r->recording) == PERFD_BIG_ENDIAN ? be64toh(n) : le64toh(n);
+}
+
+static void take_record(Reading *r, const perfd_recorded *record) {
+        if (record->type == PERF_RECORD_LOST || record->type == PERF_RECORD_LOST_SAMPLES)
+                add_lost(r, record);
+        if (r->names)
+                frame_names_feed(r->names, r->recording, record);
+        if (r->source->record)
+                r->source->record(r->source->userdata, r->recording, record);
+}
+
+static int read_all(Reading *r) {
+        const perfd_recorded *record;
+        const perfd_item *item;
+        int code = 0;
+
+        while (!r->is_over && (code = perfd_recording_next(r->recording, &record)) == 0) {
+                const bool is_sample = record->type == PERF_RECORD_SAMPLE;
+
+                code = perfd_recording_item(r->recording, record, &item);
+                if (code == 0 && is_sample)
+                        take(r, item);
+                else if (code != 0 && code != PERFD_E_INVALID)
+                        break;
+                else if (!is_sample)
+                        take_record(r, record);
+        }
+        look_at_events(r); /* those without a sample */
+        return r->is_over || code == PERFD_E_ENDED ?
+                       0 : perfctl_fail(r->p, PERFCTL_FAILED, "%s: %s", r->source->input, perfd_recording_error(r->recording));
+}
+
+/* What was not read, and what was lost. */
+static int tell_end(const Reading *r) {
+        const uint64_t n = perfd_recording_damage_count(r->recording), kept = perfd_recording_n_damages(r->recording);
+
+        for (size_t i = 0; i < kept; i++) {
+                const perfd_damage *d = perfd_recording_damage(r->recording, i);
+
+                (void)perfctl_fail(r->p, PERFCTL_FAILED, "%s: at byte %" PRIu64 ": %s", r->source->input, d->offset, d->text);
+        }
+        if (n > kept)
+                (void)perfctl_fail(r->p, PERFCTL_FAILED, "%s: %" PRIu64 " more places are damaged", r->source->input, n - kept);
+        if (r->lost > 0)
+                (void)perfctl_fail(r->p, PERFCTL_OK, "%s: the kernel had no room for %" PRIu64 " records, which are missing", r->source->input,
+                                   r->lost);
+        return n > 0 ? PERFCTL_FAILED : PERFCTL_OK;
+}
+
+/* Build ids and names of what ran here are right for a recording of this host since it was started: what does not fit has no name. */
+static FrameNames *names_new(const SampleSource *s) {
+        perfd_symbolizer_options options = PERFD_SYMBOLIZER_OPTIONS_INIT;
+
+        options.build_ids = s->build_ids;
+        return frame_names_new(&options);
+}
+
+int sample_source_run(Perfctl *p, const SampleSource *s) {
+        Reading r = { .p = p, .source = s, .recording = must_have(perfd_recording_new()) };
+        int code = perfd_recording_set_order(r.recording, s->order);
+
+        if (code == 0)
+                code = perfd_recording_open(r.recording, s->input);
+        if (code != 0)
+                code = perfctl_fail(p, PERFCTL_FAILED, "%s: %s", s->input, perfd_recording_error(r.recording));
+        else {
+                r.names = s->has_names ? names_new(s) : NULL;
+                look_at_events(&r);
+                code = read_all(&r);
+                if (code == 0)
+                        code = tell_end(&r);
+        }
+        frame_names_free(r.names);
+        free(r.is_wanted);
+        perfd_recording_free(r.recording);
+        return code;
+}
