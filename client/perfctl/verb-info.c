@@ -180,5 +180,6 @@ const Verb verb_info = {
         .min_arguments = 1,
         .max_arguments = 1,
         .words = WORDS_FILES,
+        .is_offline = true,
         .run = info_run,
 };

@@ -73,5 +73,6 @@ const Verb verb_script = {
                        .help = "as in the file, no process's start behind its samples, or by time" },
                      { .name = "no-symbols", .help = "callchains as addresses only" } },
         .max_arguments = VERB_ANY_NUMBER,
+        .is_offline = true,
         .run = script_run,
 };

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "client/profile/flame.h"
+#include "client/profile/file-end.h"
 #include "client/profile/json-text.h"
 #include "client/profile/page.h"
 #include "client/profile/stack-tree.h"
@@ -75,6 +76,7 @@ static int write_page(FILE *out, const Profile *p, bool is_difference, const cha
         StackTree t;
         int r = stack_tree_init(&t, p);
 
+        errno = 0;
         if (r == 0) {
                 (void)fwrite(page_before, 1, sizeof(page_before), out);
                 (void)fputs("{\"title\":", out);
@@ -85,8 +87,7 @@ static int write_page(FILE *out, const Profile *p, bool is_difference, const cha
                 put_names(out, p);
                 put_tree(out, p, &t);
                 (void)fwrite(page_behind, 1, sizeof(page_behind), out);
-                errno = 0;
-                r = fflush(out) != 0 || ferror(out) ? -(errno ? errno : EIO) : 0;
+                r = file_end(out);
         }
         stack_tree_deinit(&t);
         return r;

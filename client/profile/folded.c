@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "client/profile/folded.h"
+#include "client/profile/file-end.h"
 #include "client/profile/stack-tree.h"
 
 static void put_name(FILE *out, const char *name) {
@@ -40,6 +41,7 @@ int folded_write(FILE *out, const Profile *p, size_t value) {
         uint64_t *sums = NULL;
         int r = stack_tree_init(&t, p);
 
+        errno = 0;
         if (r == 0)
                 sums = calloc(t.n_nodes, sizeof(*sums));
         if (r == 0 && !sums)
@@ -51,6 +53,5 @@ int folded_write(FILE *out, const Profile *p, size_t value) {
                         put_stack(out, p, &t, i, sums[i]);
         stack_tree_deinit(&t);
         free(sums);
-        errno = 0;
-        return r != 0 ? r : fflush(out) != 0 || ferror(out) ? -(errno ? errno : EIO) : 0;
+        return r != 0 ? r : file_end(out);
 }

@@ -8,6 +8,7 @@
 
 #include "client/profile/gzip-stream.h"
 #include "client/profile/pprof.h"
+#include "client/profile/file-end.h"
 #include "client/profile/profile.pb-c.h"
 #include "client/profile/utf8.h"
 
@@ -257,6 +258,7 @@ int pprof_write(FILE *out, const Profile *p) {
         Writer *w;
         int r;
 
+        errno = 0;
         for (size_t i = 0; i < p->n_values; i++)
                 if (p->totals[i] > INT64_MAX)
                         return PROFILE_E_OVERFLOW;
@@ -286,6 +288,5 @@ int pprof_write(FILE *out, const Profile *p) {
         free(w->mappings.list);
         free(w->mappings.of_function);
         free(w);
-        errno = 0;
-        return r != 0 ? r : fflush(out) != 0 || ferror(out) ? -(errno ? errno : EIO) : 0;
+        return r != 0 ? r : file_end(out);
 }

@@ -6,6 +6,7 @@
 
 #include "client/profile/json-text.h"
 #include "client/profile/speedscope.h"
+#include "client/profile/file-end.h"
 
 typedef struct TaskStacks {
         uint32_t *order;  /* stacks, those of a task one after the other */
@@ -102,6 +103,7 @@ int speedscope_write(FILE *out, const Profile *p, size_t value, const char *titl
         TaskStacks t;
         int r = task_stacks_init(&t, p);
 
+        errno = 0;
         if (r == 0) {
                 (void)fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"perfd " PERFD_VERSION
                             "\",\"name\":", out);
@@ -114,6 +116,5 @@ int speedscope_write(FILE *out, const Profile *p, size_t value, const char *titl
         }
         free(t.order);
         free(t.begins);
-        errno = 0;
-        return r != 0 ? r : fflush(out) != 0 || ferror(out) ? -(errno ? errno : EIO) : 0;
+        return r != 0 ? r : file_end(out);
 }

@@ -20,8 +20,9 @@ VERBS = {
     "validate": (["FILE"], 1), "plan": (["FILE"], 1), "apply": (["FILE"], 1), "reload": ([], 1), "stdio": ([], 0), "version": ([], 0), "help": ([], None),
 }
 ELSEWHERE = {"fleet": ["--nats", "nats://127.0.0.1:1", "hosts"]}  # asks another server, which is not there
-RECORDINGS = {"info": ["FILE"], "script": ["--input", "FILE"]}  # reads a file that is no recording here, and asks nobody
-OPTIONAL = {"record", "script", "watch", "stat", "ledger", "plan"}  # that may have no argument at all
+RECORDINGS = {"info": ["FILE"], "script": ["--input", "FILE"], "flame": ["--input", "FILE"],
+              "export": ["--to", "folded", "--input", "FILE"]}  # reads a file that is no recording here, and asks nobody
+OPTIONAL = {"record", "script", "flame", "watch", "stat", "ledger", "plan"}  # that may have no argument at all
 
 
 def run(*arguments):
@@ -92,8 +93,10 @@ def test_answers():
 def test_what_goes_wrong_here():
     """A file that is not there, and an output that cannot be written."""
     with Daemon() as daemon:
-        for verb in "validate", "plan", "apply", *RECORDINGS:
+        for verb in "validate", "plan", "apply":
             expect(1, "--socket", daemon.control, verb, "/nonexistent/file")
+        for verb, arguments in RECORDINGS.items():
+            expect(1, "--socket", daemon.control, verb, *("/nonexistent/file" if word == "FILE" else word for word in arguments))
         for verb in "status", "available", "doctor":
             with open("/dev/full", "w", encoding="ascii") as full:
                 done = subprocess.run([PERFCTL, "--socket", daemon.control, verb], stdout=full, stderr=subprocess.PIPE, text=True,

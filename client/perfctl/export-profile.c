@@ -1,0 +1,62 @@
+/* Forms that have sums of stacks, and not each sample. */
+#include "client/perfctl/export.h"
+#include "client/perfctl/sample-profile.h"
+#include "client/profile/folded.h"
+#include "client/profile/pprof.h"
+#include "client/profile/speedscope.h"
+
+typedef int (*WriteProfile)(FILE *out, const Profile *p, const char *title);
+
+static int export_profile(Perfctl *p, SampleSource source, FILE *out, bool *ret_is_whole, WriteProfile write) {
+        SampleProfile *s = sample_profile_new(p);
+        int code, r;
+
+        source.has_names = true;
+        source.order = PERFD_RECORDING_ORDER_CAUSAL;
+        source.userdata = s;
+        source.take = sample_profile_take;
+        source.event = sample_profile_add_event;
+        code = sample_source_run(p, &source);
+        if (sample_profile_status(s) != 0)
+                code = sample_profile_status(s);
+        else if (!sample_profile_get(s))
+                code = perfctl_fail(p, PERFCTL_FAILED, "%s: it has no samples%s", source.input,
+                                    p->n_arguments > 0 ? " of these events" : "");
+        else if ((r = write(out, sample_profile_get(s), source.input)) != 0)
+                code = perfctl_fail(p, PERFCTL_FAILED, "%s", sample_profile_error(r));
+        else
+                *ret_is_whole = true;
+        sample_profile_free(s);
+        return code;
+}
+
+/* Of one event what it counts, of several the samples: these forms have one number for each stack. */
+static size_t value_of(const Profile *p) {
+        return p->n_values == 2 ? 1 : 0;
+}
+
+static int write_folded(FILE *out, const Profile *p, const char *title) {
+        (void)title;
+        return folded_write(out, p, value_of(p));
+}
+
+static int write_pprof(FILE *out, const Profile *p, const char *title) {
+        (void)title;
+        return pprof_write(out, p);
+}
+
+static int write_speedscope(FILE *out, const Profile *p, const char *title) {
+        return speedscope_write(out, p, value_of(p), title);
+}
+
+int export_folded(Perfctl *p, SampleSource source, FILE *out, bool *ret_is_whole) {
+        return export_profile(p, source, out, ret_is_whole, write_folded);
+}
+
+int export_pprof(Perfctl *p, SampleSource source, FILE *out, bool *ret_is_whole) {
+        return export_profile(p, source, out, ret_is_whole, write_pprof);
+}
+
+int export_speedscope(Perfctl *p, SampleSource source, FILE *out, bool *ret_is_whole) {
+        return export_profile(p, source, out, ret_is_whole, write_speedscope);
+}

@@ -1,0 +1,21 @@
+/* For `export`: the forms that it writes, a row for each. */
+#pragma once
+
+#include <stdio.h>
+
+#include "client/perfctl/sample-source.h"
+
+typedef struct ExportFormat {
+        const char *name;  /* of --to */
+        bool is_binary;    /* not for a terminal */
+        /*
+         * Writes all samples of the source, whose userdata and callbacks are its own. An exit status, after a message if it is not 0;
+         * ret_is_whole: what was read of a recording that is damaged is written nevertheless.
+         */
+        int (*write)(Perfctl *p, SampleSource source, FILE *out, bool *ret_is_whole);
+} ExportFormat;
+
+/* export-profile.c: sums of stacks */
+int export_folded(Perfctl *p, SampleSource source, FILE *out, bool *ret_is_whole);
+int export_pprof(Perfctl *p, SampleSource source, FILE *out, bool *ret_is_whole);
+int export_speedscope(Perfctl *p, SampleSource source, FILE *out, bool *ret_is_whole);

@@ -1,0 +1,19 @@
+/* For verbs that write a file beside what they say: it has its name when it is whole, and what had that name before is FILE.old. */
+#pragma once
+
+#include <stdio.h>
+
+#include "client/perfctl/perfctl.h"
+
+typedef struct OutputFile {
+        FILE *out;
+        const char *path; /* "-": stdout */
+        char *part;       /* the temporary name; NULL: stdout */
+} OutputFile;
+
+#define OUTPUT_FILE_NULL ((OutputFile){ .out = NULL })
+
+/* path lives as long as the file. 0, or PERFCTL_FAILED after a message. */
+int output_file_open(const Perfctl *p, const char *path, OutputFile *ret);
+/* Gives it its name if it is whole, and takes it away if not, for which whoever wrote it has said why. 0, or PERFCTL_FAILED after a message. */
+int output_file_close(const Perfctl *p, OutputFile *f, bool is_whole);

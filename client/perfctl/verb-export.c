@@ -1,0 +1,62 @@
+/* Recordings in the forms of other tools. */
+#include <string.h>
+#include <unistd.h>
+
+#include "client/perfctl/export.h"
+#include "client/perfctl/output-file.h"
+
+#define FORMATS "folded pprof speedscope"
+
+static const ExportFormat formats[] = {
+        { "folded", false, export_folded },
+        { "pprof", true, export_pprof },
+        { "speedscope", false, export_speedscope },
+};
+
+static const ExportFormat *find_format(const Perfctl *p) {
+        const char *name = perfctl_get(p, "to");
+
+        if (!name)
+                (void)perfctl_fail(p, PERFCTL_USAGE, "--to says which form: one of: " FORMATS);
+        for (size_t i = 0; name && i < sizeof(formats) / sizeof(*formats); i++)
+                if (strcmp(formats[i].name, name) == 0)
+                        return &formats[i];
+        if (name)
+                (void)perfctl_fail(p, PERFCTL_USAGE, "--to: '%s' is none of: " FORMATS, name);
+        return NULL;
+}
+
+static int export_run(Perfctl *p) {
+        const char *input = perfctl_get(p, "input"), *output = perfctl_get(p, "output");
+        const SampleSource source = { .input = input ? input : "perf.data" };
+        const ExportFormat *format = find_format(p);
+        OutputFile file = OUTPUT_FILE_NULL;
+        bool is_whole = false;
+        int code, r;
+
+        if (!format)
+                return PERFCTL_USAGE;
+        output = output ? output : "-";
+        if (format->is_binary && strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
+                return perfctl_fail(p, PERFCTL_USAGE, "%s is not for a terminal: name a file with --output", format->name);
+        code = output_file_open(p, output, &file);
+        if (code != 0)
+                return code;
+        code = format->write(p, source, file.out, &is_whole);
+        r = output_file_close(p, &file, is_whole);
+        return code != 0 ? code : r;
+}
+
+const Verb verb_export = {
+        .name = "export",
+        .arguments = "[EVENT...]",
+        .help = "write a recording in the form of another tool",
+        .options = { { .name = "to", .argument = "FORM", .choices = FORMATS, .help = "folded, pprof or speedscope" },
+                     { .name = "input", .letter = 'i', .argument = "FILE", .help = "the recording; - is stdin; perf.data if it is not given",
+                       .words = WORDS_FILES },
+                     { .name = "output", .letter = 'o', .argument = "FILE", .help = "the file; stdout if it is not given, or -",
+                       .words = WORDS_FILES } },
+        .max_arguments = VERB_ANY_NUMBER,
+        .is_offline = true,
+        .run = export_run,
+};

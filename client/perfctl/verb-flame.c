@@ -1,0 +1,70 @@
+/* A flame graph as one page: of a recording, or of two and what differs between them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/perfctl/output-file.h"
+#include "client/perfctl/sample-profile.h"
+#include "client/profile/flame.h"
+
+/* Samples of one recording. NULL after a message, or with *ret_code PERFCTL_OK if there is none. */
+static SampleProfile *read_profile(Perfctl *p, const char *input, int *ret_code) {
+        SampleProfile *s = sample_profile_new(p);
+        const SampleSource source = { .input = input, .order = PERFD_RECORDING_ORDER_CAUSAL, .has_names = true, .userdata = s,
+                                      .take = sample_profile_take, .event = sample_profile_add_event };
+        int code = sample_source_run(p, &source);
+
+        if (sample_profile_status(s) != 0)
+                code = sample_profile_status(s);
+        else if (!sample_profile_get(s))
+                code = perfctl_fail(p, PERFCTL_FAILED, "%s: it has no samples%s", input, p->n_arguments > 0 ? " of these events" : "");
+        *ret_code = code;
+        return sample_profile_get(s) ? s : sample_profile_free(s); /* of a damaged one what is whole is drawn */
+}
+
+static int write_page(Perfctl *p, const Profile *profile, const Profile *older, const char *title) {
+        const char *path = perfctl_get(p, "output");
+        OutputFile file = OUTPUT_FILE_NULL;
+        int code = output_file_open(p, path ? path : "flame.html", &file), r;
+
+        if (code != 0)
+                return code;
+        r = flame_write(file.out, profile, older, title);
+        if (r != 0)
+                code = perfctl_fail(p, PERFCTL_FAILED, "%s: %s", file.part ? file.path : "stdout", sample_profile_error(r));
+        r = output_file_close(p, &file, code == 0);
+        return code != 0 ? code : r;
+}
+
+static int flame_run(Perfctl *p) {
+        const char *input = perfctl_get(p, "input"), *diff = perfctl_get(p, "diff"), *title = perfctl_get(p, "title");
+        SampleProfile *profile, *older = NULL;
+        int code, code_older = 0, r;
+
+        input = input ? input : "perf.data";
+        profile = read_profile(p, input, &code);
+        if (profile && diff)
+                older = read_profile(p, diff, &code_older);
+        if (profile && (!diff || older)) {
+                r = write_page(p, sample_profile_get(profile), older ? sample_profile_get(older) : NULL, title ? title : input);
+                code = r != 0 ? r : code;
+        }
+        sample_profile_free(profile);
+        sample_profile_free(older);
+        return code != 0 ? code : code_older;
+}
+
+const Verb verb_flame = {
+        .name = "flame",
+        .arguments = "[EVENT...]",
+        .help = "draw a flame graph of a recording: one page for a browser",
+        .options = { { .name = "input", .letter = 'i', .argument = "FILE", .help = "the recording; - is stdin; perf.data if it is not given",
+                       .words = WORDS_FILES },
+                     { .name = "output", .letter = 'o', .argument = "FILE", .help = "the page; - is stdout; flame.html if it is not given",
+                       .words = WORDS_FILES },
+                     { .name = "diff", .argument = "OLD", .help = "an older recording: what grew since is red, what shrank blue",
+                       .words = WORDS_FILES },
+                     { .name = "title", .argument = "TEXT", .help = "above the graph; the recording's name if it is not given" } },
+        .max_arguments = VERB_ANY_NUMBER,
+        .is_offline = true,
+        .run = flame_run,
+};
