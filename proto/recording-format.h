@@ -18,6 +18,13 @@
 #define PERF_DATA_FEATURES 256       /* bits in it */
 #define PERF_DATA_RECORD_HEADER 8    /* bytes: u32 type, u16 misc, u16 size, which counts these too */
 #define PERF_DATA_SECTION 16         /* bytes: u64 offset, u64 size */
+
+/*
+ * Ours: what a file has just before its records, until it is closed, so that a reader finds the sections of one whose writer was killed.
+ * PERF_DATA_SECTION for each bit that is set, the bits, the magic. Nobody else looks there.
+ */
+#define PERF_DATA_UNCLOSED_MAGIC 0x444553304c434e55 /* "UNCL0SED", as a little-endian number */
+#define PERF_DATA_UNCLOSED_SIZE (PERF_DATA_FEATURES / 8 + 8) /* bytes of the bits and the magic */
 #define PERF_DATA_BUILD_ID 20        /* bytes at most */
 #define PERF_DATA_BUILD_ID_HAS_SIZE (1U << 15) /* in misc of a record of a build id: the byte behind it says its length */
 

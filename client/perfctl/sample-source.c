@@ -1,12 +1,12 @@
 /* Each record tells the symbolizer what it says of memory before the next sample is named. */
 #include "client/perfctl/sample-source.h"
 
-#include <endian.h>
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "client/perfctl/recording-counts.h"
 
 typedef struct Reading {
         Perfctl *p;
@@ -56,20 +56,8 @@ static void take(Reading *r, const perfd_item *item) {
         r->is_over = !r->source->take(r->source->userdata, &sample);
 }
 
-/* Both begin with a number; LOST has that of an fd before it. */
-static void add_lost(Reading *r, const perfd_recorded *record) {
-        const size_t at = record->type == PERF_RECORD_LOST ? sizeof(uint64_t) : 0;
-        uint64_t n;
-
-        if (record->size < at + sizeof(n))
-                return;
-        memcpy(&n, (const uint8_t *)record->bytes + at, sizeof(n));
-        r->lost += perfd_recording_byte_order(r->recording) == PERFD_BIG_ENDIAN ? be64toh(n) : le64toh(n);
-}
-
 static void take_record(Reading *r, const perfd_recorded *record) {
-        if (record->type == PERF_RECORD_LOST || record->type == PERF_RECORD_LOST_SAMPLES)
-                add_lost(r, record);
+        r->lost += recorded_losses(r->recording, record);
         if (r->names)
                 frame_names_feed(r->names, r->recording, record);
         if (r->source->record)

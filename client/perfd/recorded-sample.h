@@ -12,6 +12,7 @@ PERFD_BEGIN_DECLARATIONS
 /* What says whose a record is. Of its members those are set whose PERF_SAMPLE_* bit `has` has. */
 typedef struct perfd_recorded_id {
         const perfd_recorded_event *event; /* NULL: of none that is known */
+        size_t index;       /* of it: perfd_recording_event() */
         uint64_t has;       /* PERF_SAMPLE_TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER */
         uint32_t pid, tid;
         uint64_t time;      /* ns of the clock of the event, clockid */

@@ -1,10 +1,11 @@
 /*
  * What is not a record. A file is laid out as
  *
- *      header | attrs, and room for late ones | their ids | sections | records | where the sections are | EVENT_DESC, SAMPLE_TIME
+ *      header | attrs, and room for late ones | their ids | sections | where they are | records | where the sections are | SAMPLE_TIME
  *
- * so that a file whose writer was killed has attrs and sections, too: until it is closed the size of the records in its header is 0. A pipe
- * has records for all of that.
+ * so that a file whose writer was killed has attrs and sections, too: until it is closed the size of the records in its header is 0, and
+ * its reader looks before the records for where the sections are. EVENT_DESC is written anew behind the records if events came late. A pipe has
+ * records for all of that.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -63,20 +64,37 @@ static void put_file_header(Buffer *b, const perfd_recording_writer *w) {
         buffer_put_zeros(b, 8 + PERF_DATA_SECTION + PERF_DATA_FEATURES / 8);
 }
 
+/* Where the sections are so far: proto/recording-format.h has the form. */
+static void put_unclosed(Buffer *b, const perfd_recording_writer *w) {
+        uint64_t bits[PERF_DATA_FEATURES / 64] = { 0 };
+
+        for (unsigned bit = 0; bit < PERF_DATA_FEATURES; bit++)
+                if (w->has[bit]) {
+                        buffer_put_u64(b, w->places[bit].offset);
+                        buffer_put_u64(b, w->places[bit].size);
+                        bits[bit / 64] |= UINT64_C(1) << bit % 64;
+                }
+        buffer_put(b, bits, sizeof(bits));
+        buffer_put_u64(b, PERF_DATA_UNCLOSED_MAGIC);
+}
+
 static int begin_file(perfd_recording_writer *w) {
         Buffer b = { .n = 0 };
-        uint64_t at = PERF_DATA_HEADER_SIZE + attrs_room(w) * ATTR_ROOM;
+        uint64_t at = PERF_DATA_HEADER_SIZE + attrs_room(w) * ATTR_ROOM, rows = 0;
 
         w->ids = (Place){ .offset = at };
         for (size_t i = 0; i < w->n_events; i++)
                 w->ids.size += w->events[i].event.n_ids * sizeof(uint64_t);
         at += w->ids.size + PERFD_RECORDING_LATE_EVENTS * sizeof(uint64_t);
+        w->has[PERF_DATA_FEATURE_EVENT_DESC] = true;
+        attrs_put_desc(&w->features[PERF_DATA_FEATURE_EVENT_DESC], w);
         for (unsigned bit = 0; bit < PERF_DATA_FEATURES; bit++)
                 if (w->has[bit]) {
                         w->places[bit] = (Place){ .offset = at, .size = w->features[bit].n };
                         at += (w->features[bit].n + 7) & ~(size_t)7;
+                        rows += PERF_DATA_SECTION;
                 }
-        w->data = at;
+        w->data = at + rows + PERF_DATA_UNCLOSED_SIZE;
         put_file_header(&b, w);
         at = w->ids.offset;
         for (size_t i = 0; i < w->n_events; i++)
@@ -89,6 +107,7 @@ static int begin_file(perfd_recording_writer *w) {
                 buffer_put(&b, w->features[bit].bytes, w->features[bit].n);
                 buffer_put_zeros(&b, -w->features[bit].n & 7);
         }
+        put_unclosed(&b, w);
         return end_of_buffer(w, &b, b.failed ? 0 : writer_write(w, b.bytes, b.n));
 }
 
@@ -110,10 +129,12 @@ static int add_event_to_file(perfd_recording_writer *w, size_t index) {
 }
 
 static void add_last_features(perfd_recording_writer *w) {
-        Buffer *times = &w->features[PERF_DATA_FEATURE_SAMPLE_TIME];
+        Buffer *times = &w->features[PERF_DATA_FEATURE_SAMPLE_TIME], *desc = &w->features[PERF_DATA_FEATURE_EVENT_DESC];
 
-        w->has[PERF_DATA_FEATURE_EVENT_DESC] = true;
-        attrs_put_desc(&w->features[PERF_DATA_FEATURE_EVENT_DESC], w);
+        if (w->n_late > 0) {
+                desc->n = 0;
+                attrs_put_desc(desc, w);
+        }
         if (!w->has_time)
                 return;
         w->has[PERF_DATA_FEATURE_SAMPLE_TIME] = true;
@@ -133,7 +154,7 @@ static int end_file(perfd_recording_writer *w) {
         for (unsigned bit = 0; bit < PERF_DATA_FEATURES; bit++) {
                 if (!w->has[bit])
                         continue;
-                if (bit == PERF_DATA_FEATURE_EVENT_DESC || bit == PERF_DATA_FEATURE_SAMPLE_TIME) {
+                if ((bit == PERF_DATA_FEATURE_EVENT_DESC && w->n_late > 0) || bit == PERF_DATA_FEATURE_SAMPLE_TIME) {
                         w->places[bit] = (Place){ .offset = at + last.n, .size = w->features[bit].n };
                         buffer_put(&last, w->features[bit].bytes, w->features[bit].n);
                 }

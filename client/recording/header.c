@@ -151,10 +151,39 @@ static bool is_attr_size(uint64_t size) {
         return size >= ATTR_SIZE_MIN + PERF_DATA_SECTION && size <= ATTR_SIZE_MAX && size % 8 == 0;
 }
 
-static int read_data_section(perfd_recording *r, Header *h) {
+/* Just before the records, in a file of ours that was not closed: *ret_at is where its sections are said. 0; -ENOMEM, -errno */
+static int read_unclosed(perfd_recording *r, uint64_t data, uint64_t *ret_at) {
+        const uint8_t *bits;
+        Bytes b;
+        int code = data < PERF_DATA_UNCLOSED_SIZE ? 0 : recording_get(r, data - PERF_DATA_UNCLOSED_SIZE, PERF_DATA_UNCLOSED_SIZE, &b);
+        uint64_t rows = 0;
+
+        memset(r->features, 0, sizeof(r->features));
+        if (code != 0 || data < PERF_DATA_UNCLOSED_SIZE)
+                return code;
+        bits = bytes_take(&b, PERF_DATA_FEATURES / 8);
+        if (!bits || bytes_u64(&b) != PERF_DATA_UNCLOSED_MAGIC)
+                return 0;
+        read_bits(r, bits);
+        for (size_t i = 0; i < PERF_DATA_FEATURES / 64; i++)
+                rows += (uint64_t)__builtin_popcountll(r->features[i]) * PERF_DATA_SECTION;
+        if (rows > data - PERF_DATA_UNCLOSED_SIZE)
+                memset(r->features, 0, sizeof(r->features));
+        else
+                *ret_at = data - PERF_DATA_UNCLOSED_SIZE - rows;
+        return 0;
+}
+
+/* sections: where it is said where they are. */
+static int read_data_section(perfd_recording *r, Header *h, uint64_t *ret_sections) {
+        int code;
+
         if (h->data.size == 0 && r->source.size > h->data.offset) {
-                /* perf record writes the size when it ends */
-                r->features[0] = r->features[1] = r->features[2] = r->features[3] = 0;
+                /* whoever records writes the size when it ends */
+                code = read_unclosed(r, h->data.offset, ret_sections);
+                if (code != 0)
+                        return code;
+                r->is_unclosed = true;
                 h->data.size = r->source.size - h->data.offset;
                 if (recording_damage(r, 48, "the size of the data is 0: the recorder was not ended as it should be, and all that follows "
                                             "is taken for records") != 0)
@@ -165,6 +194,7 @@ static int read_data_section(perfd_recording *r, Header *h) {
 
 static int begin_file(perfd_recording *r, Bytes *b) {
         Header h = { .size = bytes_u64(b) };
+        uint64_t sections = 0;
         int code;
 
         h.attr_size = bytes_u64(b);
@@ -190,13 +220,13 @@ static int begin_file(perfd_recording *r, Bytes *b) {
         }
         code = section_fit(r, &h.attrs, "the attrs");
         if (code == 0)
-                code = read_data_section(r, &h);
+                code = read_data_section(r, &h, &sections);
         if (code == 0)
                 code = read_attrs(r, &h);
-        r->at = h.data.offset;
+        r->at = r->data = r->whole = h.data.offset;
         r->end = h.data.offset + h.data.size;
         if (code == 0)
-                code = read_sections(r, r->end);
+                code = read_sections(r, sections > 0 ? sections : r->end);
         return code != 0 ? code : name_events(r);
 }
 
@@ -234,7 +264,7 @@ int recording_begin(perfd_recording *r) {
         size = b;
         if (bytes_u64(&size) == PERF_DATA_PIPE_SIZE) {
                 r->is_pipe = true;
-                r->at = PERF_DATA_PIPE_SIZE;
+                r->at = r->whole = PERF_DATA_PIPE_SIZE;
                 r->end = r->source.size;
                 return 0;
         }

@@ -96,8 +96,10 @@ static int step(perfd_recording *r, uint32_t type, uint64_t size, const Bytes *b
                 code = recording_damage(r, at, "%" PRIu64 " bytes behind a record %s: found %" PRIu64, behind, perfd_recorded_name(type),
                                         r->end - at - size);
                 r->at = r->end;
-        } else
+        } else {
                 r->at += size + behind;
+                r->whole = r->at;
+        }
         if (code == 0 && (type == PERF_DATA_COMPRESSED || type == PERF_DATA_COMPRESSED2))
                 code = decompress_feed(r, type, body, at);
         else if (code == 0 && r->is_pipe)

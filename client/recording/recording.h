@@ -53,6 +53,9 @@ struct perfd_recording {
         bool is_pipe, is_swapped, is_big_endian;
         uint64_t at, end;            /* of the next record, and of all: bytes from the beginning */
         bool has_ended;
+        bool is_unclosed;            /* a file whose header does not say how many bytes of records it has */
+        uint64_t data;               /* where the records of a file begin */
+        uint64_t whole;              /* bytes up to the end of the last record that is whole, with what lies behind it */
         perfd_recorded shown;
         Section sections[PERF_DATA_FEATURES]; /* of a file; size 0 too */
         Piece pieces[PERF_DATA_FEATURES]; /* of a pipe */

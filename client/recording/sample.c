@@ -340,6 +340,7 @@ int perfd_recording_sample(perfd_recording *r, const perfd_recorded *record, per
         b = body_of(r, record);
         code = copy_body(r, &b);
         s.id.event = &e->shown;
+        s.id.index = (size_t)(e - r->events);
         s.id.has = e->shown.sample_type;
         if (code == 0)
                 code = take_sample(r, &b, &e->shown, &s);
@@ -382,6 +383,7 @@ int perfd_recording_id(perfd_recording *r, const perfd_recorded *record, perfd_r
                 return fail_record(r, record, NO_EVENT);
         if (e) {
                 id.event = &e->shown;
+                id.index = (size_t)(e - r->events);
                 id.has = e->shown.sample_type & ID_BITS;
                 if (record->type == PERF_RECORD_SAMPLE)
                         code = take_id_of_sample(r, record, &id);

@@ -12,6 +12,7 @@ import tempfile
 import perfd
 from perfd import Daemon, check, equal, wait_until
 from test_command import python, words
+from test_perfctl import PERFCTL
 from test_recording import info, run, stats
 
 N = 300
@@ -117,7 +118,7 @@ def test_pipe():
 
 
 def test_killed():
-    """What a killed recorder leaves is read to its last whole record."""
+    """What a killed recorder leaves is read to its last whole record, with its fields; and by perf, once it is mended."""
     with Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
         path = os.path.join(folder, "perf.data")
         recorder = subprocess.Popen(words(daemon, "record", "-o", path, *EVENTS), stderr=subprocess.DEVNULL)
@@ -133,6 +134,21 @@ def test_killed():
         check(part.startswith("perf.data.part-"), part)
         said = info(os.path.join(folder, part), status=1)
         check(said["samples"] > 1000 and said["damage"][0]["text"].startswith("the size of the data is 0"), f"{said['damage']}, {said['samples']}")
+        path = os.path.join(folder, part)
+        ran = run([PERFCTL, "info", "--repair", path])
+        equal((ran.returncode, ran.stderr.decode()),
+              (0, f"perfctl: info: {path}: what is whole of it is a recording now; as it was it is {path}.old\n"), "info --repair")
+        mended = info(path)
+        equal((mended["samples"], mended["samples_of"], mended["events"], mended["damage"]),
+              (said["samples"], [said["samples"]], [EVENTS[0]], []), "what was mended")
+        equal({name for name in said["features"]}, {name for name in mended["features"]}, "sections")
+        lines = lines_of_perf(path, "trace:time,event,trace")
+        equal(len(lines), said["samples"], "samples of perf script")
+        check(all(re.match(r" *(\d+\.\d{9}): raw_syscalls:sys_enter: NR \d+ \(", line) for line in lines), lines[:3])
+        times = [int(re.match(r" *(\d+)\.(\d{9}):", line).expand(r"\1\2")) for line in (min(lines), max(lines))]
+        equal([mended["first"], mended["last"]], times, "the first and the last time")
+        ran = run([PERFCTL, "info", "--repair", path])
+        check(ran.returncode == 0 and b"nothing is damaged, and it is as it was" in ran.stderr, ran.stderr)
 
 
 def test_refused():
