@@ -65,7 +65,8 @@ uint32_t id_hash(uint64_t seed, const void *bytes, size_t n) {
                 hash = mix(hash ^ word, (seed >> 1) ^ MULTIPLIER);
         }
         word = 0;
-        memcpy(&word, at, n);
+        if (n > 0) /* of a stack without frames there is nothing, at NULL */
+                memcpy(&word, at, n);
         hash = mix(hash ^ word, (seed >> 1) ^ MULTIPLIER);
         return (uint32_t)(hash >> 32);
 }
