@@ -6,7 +6,11 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 
+#include "client/perfctl/recorded-host.h"
 #include "client/perfctl/recording-counts.h"
+
+#define KERNEL_RECORDS 64 /* those behind are perf's own */
+#define BUILD_ID 67       /* PERF_RECORD_HEADER_BUILD_ID */
 
 typedef struct Reading {
         Perfctl *p;
@@ -45,21 +49,36 @@ static bool is_wanted(Reading *r, const perfd_item *item) {
         return r->is_wanted[id - 1];
 }
 
+/*
+ * Before the first record of the kernel: what a pipe says of its host comes before that. Build ids and names of what ran here are right for a
+ * recording of this host since it was started: what does not fit has no name.
+ */
+static FrameNames *names_of(Reading *r) {
+        perfd_symbolizer_options options = PERFD_SYMBOLIZER_OPTIONS_INIT;
+
+        if (r->names || !r->source->has_names)
+                return r->names;
+        options.build_ids = r->source->build_ids;
+        options.is_remote = recorded_host_is_another(r->recording);
+        r->names = frame_names_new(&options);
+        return r->names;
+}
+
 static void take(Reading *r, const perfd_item *item) {
         SourceSample sample = { .item = item, .event = perfd_item_event(item)->name };
 
         if (!is_wanted(r, item))
                 return;
         sample.weight = perfd_item_period(item) > 0 ? perfd_item_period(item) : 1;
-        if (r->names)
-                sample.n_frames = frame_names_of(r->names, item, &sample.frames);
+        if (r->source->has_names)
+                sample.n_frames = frame_names_of(names_of(r), item, &sample.frames);
         r->is_over = !r->source->take(r->source->userdata, &sample);
 }
 
 static void take_record(Reading *r, const perfd_recorded *record) {
         r->lost += recorded_losses(r->recording, record);
-        if (r->names)
-                frame_names_feed(r->names, r->recording, record);
+        if (r->source->has_names && (record->type < KERNEL_RECORDS || record->type == BUILD_ID))
+                frame_names_feed(names_of(r), r->recording, record);
         if (r->source->record)
                 r->source->record(r->source->userdata, r->recording, record);
 }
@@ -102,14 +121,6 @@ static int tell_end(const Reading *r) {
         return n > 0 ? PERFCTL_FAILED : PERFCTL_OK;
 }
 
-/* Build ids and names of what ran here are right for a recording of this host since it was started: what does not fit has no name. */
-static FrameNames *names_new(const SampleSource *s) {
-        perfd_symbolizer_options options = PERFD_SYMBOLIZER_OPTIONS_INIT;
-
-        options.build_ids = s->build_ids;
-        return frame_names_new(&options);
-}
-
 int sample_source_run(Perfctl *p, const SampleSource *s) {
         Reading r = { .p = p, .source = s, .recording = must_have(perfd_recording_new()) };
         int code = perfd_recording_set_order(r.recording, s->order);
@@ -119,7 +130,6 @@ int sample_source_run(Perfctl *p, const SampleSource *s) {
         if (code != 0)
                 code = perfctl_fail(p, PERFCTL_FAILED, "%s: %s", s->input, perfd_recording_error(r.recording));
         else {
-                r.names = s->has_names ? names_new(s) : NULL;
                 look_at_events(&r);
                 code = read_all(&r);
                 if (code == 0)

@@ -206,6 +206,13 @@ def test_recording():
         for name in "local", "outer::inner", "in_library", "main":
             check(re.search(rf"^\t\w*\t[0-9a-f]+\t{name}\+0x[0-9a-f]+ \({folder}/", lines, re.M), f"{name} is not in {lines[:2000]}")
         check("+0x" not in run(PERFCTL, "script", "-i", path, "--no-symbols"), "names with --no-symbols")
+        another = os.path.join(folder, "another.data")
+        with open(path, "rb") as f, open(another, "wb") as out:
+            host = os.uname().nodename.encode() + b"\0"
+            whole = f.read()
+            at = whole.rindex(b"\x40\0\0\0" + host) + 4  # the section HOSTNAME, behind the records
+            out.write(whole[:at] + b"#" + whole[at + 1:])
+        equal({name for _, _, name, dso in script_frames(another) if dso == "[kernel.kallsyms]"}, {"[unknown]"}, "names of another host's kernel")
         named = {us[2].split("+")[0] for us in ours if us[3].startswith(folder)}
         check({"local", "outer::inner", "core::fmt::Formatter::pad", "in_library", "main"} <= named, named)
         # another build in its place: perf's own list of build ids says that it is not the one
