@@ -66,10 +66,10 @@ def test_leftovers():
     equal(definitions(), [], "definitions in the end")
 
 
-def test_thousand_tracepoints():
+def test_hundreds_of_tracepoints():
     """Added by one glob and removed, beside a stream that misses nothing; and one event beside it."""
     # closing each takes the kernel 20 ms and more; and not the probes of another perfd, which may be gone before they are opened
-    glob = "k*:*" if SLOW else "[k-oq-s]*:*"
+    glob = "k*:*" if SLOW else "[k-oq-r]*:*"
     with Daemon() as daemon, daemon.client() as client, Workload("flood", 0, 20_000, cpus=CPUS) as load:
         add(client, {"event": "raw_syscalls:sys_enter", "name": "calls", "target": pb.Target(pids=load.pids)})
         with Checker(daemon, "time", "calls", queue=1 << 28) as checker:
