@@ -22,6 +22,11 @@ def of_thread(path):
     return text
 
 
+def state_of(pid):
+    """Of its main thread, as ps(1) has it: "T" if it is stopped."""
+    return read(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[0]
+
+
 def threads_of(pid):
     """[(name, tid)] of those that are there."""
     found = []

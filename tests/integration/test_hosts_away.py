@@ -13,7 +13,9 @@ import socket
 import subprocess
 import tempfile
 import termios
+import time
 
+import doings
 import perfd
 from perfd import Daemon, Workload, add, check, equal, pb, wait_until
 from relay import Relay
@@ -166,8 +168,11 @@ def test_stopped_daemon():
         watch = start([other, stopped], out, "calls", "--json", "--hold", "100ms")
         os.kill(stopped.pid, signal.SIGSTOP)
         try:
-            await_sample(out, url(other), 3)
-            check(not out.count(url(stopped), "sample"), "a sample of one that is stopped")
+            wait_until(lambda: doings.state_of(stopped.pid) == "T", "it to stop")
+            begin, seen = time.clock_gettime_ns(time.CLOCK_MONOTONIC), out.count(url(other), "sample")
+            await_sample(out, url(other), seen + 3)
+            late = [row for row in map(json.loads, out.lines()[:-1]) if row["kind"] == "sample" and row["host"] == url(stopped) and row["time"] > begin]
+            equal(late, [], "samples of one that is stopped")
         finally:
             os.kill(stopped.pid, signal.SIGCONT)
         await_sample(out, url(stopped), 3)
