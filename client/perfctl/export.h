@@ -19,3 +19,5 @@ typedef struct ExportFormat {
 int export_folded(Perfctl *p, SampleSource source, FILE *out, bool *ret_is_whole);
 int export_pprof(Perfctl *p, SampleSource source, FILE *out, bool *ret_is_whole);
 int export_speedscope(Perfctl *p, SampleSource source, FILE *out, bool *ret_is_whole);
+/* export-perfetto.c: each sample */
+int export_perfetto(Perfctl *p, SampleSource source, FILE *out, bool *ret_is_whole);

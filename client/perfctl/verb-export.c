@@ -5,10 +5,11 @@
 #include "client/perfctl/export.h"
 #include "client/perfctl/output-file.h"
 
-#define FORMATS "folded pprof speedscope"
+#define FORMATS "folded perfetto pprof speedscope"
 
 static const ExportFormat formats[] = {
         { "folded", false, export_folded },
+        { "perfetto", true, export_perfetto },
         { "pprof", true, export_pprof },
         { "speedscope", false, export_speedscope },
 };
@@ -51,7 +52,7 @@ const Verb verb_export = {
         .name = "export",
         .arguments = "[EVENT...]",
         .help = "write a recording in the form of another tool",
-        .options = { { .name = "to", .argument = "FORM", .choices = FORMATS, .help = "folded, pprof or speedscope" },
+        .options = { { .name = "to", .argument = "FORM", .choices = FORMATS, .help = "folded, perfetto, pprof or speedscope" },
                      { .name = "input", .letter = 'i', .argument = "FILE", .help = "the recording; - is stdin; perf.data if it is not given",
                        .words = WORDS_FILES },
                      { .name = "output", .letter = 'o', .argument = "FILE", .help = "the file; stdout if it is not given, or -",
