@@ -21,8 +21,8 @@ VERBS = {
 }
 ELSEWHERE = {"fleet": ["--nats", "nats://127.0.0.1:1", "hosts"]}  # asks another server, which is not there
 RECORDINGS = {"info": ["FILE"], "script": ["--input", "FILE"], "flame": ["--input", "FILE"],
-              "export": ["--to", "folded", "--input", "FILE"]}  # reads a file that is no recording here, and asks nobody
-OPTIONAL = {"record", "script", "flame", "watch", "stat", "ledger", "plan"}  # that may have no argument at all
+              "export": ["--to", "folded", "--input", "FILE"], "report": ["--input", "FILE"]}  # reads a file that is no recording here, and asks nobody
+OPTIONAL = {"record", "report", "script", "flame", "watch", "stat", "ledger", "plan"}  # that may have no argument at all
 
 
 def run(*arguments):

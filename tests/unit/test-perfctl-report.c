@@ -1,0 +1,425 @@
+/* What samples come to as rows: exact sums, each row once a sample, calls below them, and two recordings side by side. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "client/perfctl/report-print.h"
+
+#define TEXT(s) ((perfd_text){ .bytes = (s), .length = sizeof(s) - 1 })
+
+typedef struct Rig {
+        TextIds texts;
+        FrameIds frames;
+        SumsOptions options;
+        Sums sums, old;
+        Perfctl p;
+        Dimension keys[3];
+        FrameName names[32];
+        size_t n_names;
+} Rig;
+
+static void rig_init(Rig *r, const char *const *keys) {
+        memset(r, 0, sizeof(*r));
+        text_ids_init(&r->texts);
+        frame_ids_init(&r->frames, &r->texts);
+        r->options.keys = r->keys;
+        for (size_t i = 0; keys[i]; i++)
+                assert_true(dimension_init(&r->keys[r->options.n_keys++], keys[i]));
+}
+
+/* Behind the options. */
+static void rig_begin(Rig *r) {
+        sums_init(&r->sums, &r->options, &r->texts, &r->frames);
+        sums_init(&r->old, &r->options, &r->texts, &r->frames);
+}
+
+static void rig_deinit(Rig *r) {
+        sums_deinit(&r->sums);
+        sums_deinit(&r->old);
+        filters_deinit(&r->options.filters);
+        for (size_t i = 0; i < r->options.n_keys; i++)
+                dimension_deinit(&r->keys[i]);
+        for (size_t i = 0; i < r->n_names; i++) {
+                free((char *)r->names[i].dso.bytes);
+                free((char *)r->names[i].symbol.bytes);
+        }
+        frame_ids_deinit(&r->frames);
+        text_ids_deinit(&r->texts);
+}
+
+#define KEYS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+/* As those of a FrameNames: one for each function. */
+static const FrameName *name_of(Rig *r, const char *dso, const char *symbol) {
+        size_t i = 0;
+
+        for (; i < r->n_names; i++)
+                if (strcmp(r->names[i].dso.bytes, dso) == 0 && strcmp(r->names[i].symbol.bytes, symbol) == 0)
+                        return &r->names[i];
+        assert_true(i < sizeof(r->names) / sizeof(*r->names));
+        r->names[r->n_names++] = (FrameName){ .dso = { .bytes = strdup(dso), .length = strlen(dso) },
+                                              .symbol = { .bytes = strdup(symbol), .length = strlen(symbol) } };
+        return &r->names[i];
+}
+
+static uint32_t frame(Rig *r, const char *dso, const char *symbol, uint64_t address) {
+        return frame_ids_add(&r->frames, &(NamedFrame){ .ip = address, .address = address, .name = name_of(r, dso, symbol) });
+}
+
+/* A stack from its innermost frame on: "c b a", all in one file; each has an ip of its own. comm: the first key, if it is one. */
+static void add(Rig *r, Sums *s, const char *comm, uint64_t period, const char *stack) {
+        char *copy = strdup(stack), *rest = copy, *word;
+        uint32_t frames[16];
+        size_t n = 0;
+
+        while ((word = strsep(&rest, " ")))
+                if (*word) {
+                        frames[n] = frame(r, "/bin/x", word, (uint64_t)word[0] * 16 + n);
+                        n++;
+                }
+        if (r->keys[0].kind == DIMENSION_COMM)
+                s->key[0] = text_ids_add(&r->texts, (perfd_text){ .bytes = comm, .length = strlen(comm) }, false);
+        assert_true(sums_add(s, sums_group(s, TEXT("cpu-clock")), true, period, frames, n));
+        free(copy);
+}
+
+static const char *print(Rig *r, bool has_old, const ShownLimits *limits, bool is_json) {
+        static char printed[OUTPUT_SIZE + 1];
+        static Output o;
+        Shown shown;
+
+        sums_finish(&r->sums);
+        sums_finish(&r->old);
+        output_init(&o, -1);
+        shown_init(&shown, &r->sums, has_old ? &r->old : NULL, limits);
+        if (is_json)
+                report_print_json(&shown, &o);
+        else
+                report_print_text(&shown, &o, false);
+        shown_deinit(&shown);
+        memcpy(printed, o.bytes, o.n);
+        printed[o.n] = '\0';
+        return printed;
+}
+
+static const ShownLimits all = { .top = 0 };
+
+static void test_texts_are_numbers(void **state) {
+        TextIds t;
+        uint32_t a, number;
+
+        text_ids_init(&t);
+        a = text_ids_add(&t, TEXT("12"), false);
+        number = text_ids_add(&t, TEXT("12"), true);
+        assert_int_not_equal(a, number);
+        for (uint32_t i = 0; i < 10000; i++) {
+                char text[16];
+
+                assert_int_equal(text_ids_add(&t, (perfd_text){ .bytes = text, .length = (size_t)sprintf(text, "n%u", i % 5000) }, false), 2 + i % 5000);
+        }
+        assert_int_equal(text_ids_add(&t, TEXT(""), false), 5002);
+        assert_int_equal(text_ids_add(&t, TEXT("12"), false), a);
+        assert_int_equal(text_ids_add(&t, TEXT("12"), true), number);
+        assert_int_equal(text_ids_get(&t, 4999 + 2).length, strlen("n4999"));
+        assert_memory_equal(text_ids_get(&t, 4999 + 2).bytes, "n4999", 5);
+        assert_int_equal(t.n, 5003);
+        text_ids_deinit(&t);
+}
+
+/* One function at several addresses is one frame; what has no symbol is told by its address. */
+static void test_frames(void **state) {
+        Rig r;
+        FrameName name;
+        uint32_t a, unknown;
+
+        rig_init(&r, KEYS("symbol"));
+        a = frame(&r, "/bin/x", "f", 0x1000);
+        assert_int_equal(frame(&r, "/bin/x", "f", 0x1008), a);
+        assert_int_not_equal(frame(&r, "/bin/y", "f", 0x1000), a);
+        assert_int_equal(frame(&r, "/bin/x", "f", 0x1000), a);
+        unknown = frame(&r, "/bin/x", "", 0x1000);
+        assert_int_not_equal(unknown, a);
+        for (uint64_t i = 1; i < 20000; i++)
+                assert_int_equal(frame(&r, "/bin/x", "", 0x1000 + i), unknown + i);
+        assert_int_equal(frame(&r, "/bin/x", "", 0x1000), unknown);
+        assert_memory_equal(text_ids_get(&r.texts, r.frames.list[unknown].symbol).bytes, "0x1000", 6);
+        assert_int_equal(r.frames.list[frame(&r, "", "", 0)].dso, ID_NONE);
+        frame_ids_forget_names(&r.frames); /* names of another recording: the functions are the same */
+        name = r.names[0];
+        r.names[0] = r.names[1];
+        r.names[1] = name;
+        assert_int_equal(frame(&r, "/bin/x", "f", 0x1000), a);
+        rig_begin(&r);
+        rig_deinit(&r);
+}
+
+static void test_self(void **state) {
+        Rig r;
+
+        rig_init(&r, KEYS("comm", "symbol"));
+        rig_begin(&r);
+        add(&r, &r.sums, "one", 10, "c b a");
+        add(&r, &r.sums, "two", 5, "c b a");
+        add(&r, &r.sums, "one", 20, "c a");
+        add(&r, &r.sums, "one", 5, "b a");
+        add(&r, &r.sums, "one", 60, "");
+        assert_string_equal(print(&r, false, &all, false),
+                            "cpu-clock\t60.00%\t1\t60\tone\t[unknown]\n"
+                            "cpu-clock\t30.00%\t2\t30\tone\tc\n"
+                            "cpu-clock\t5.00%\t1\t5\tone\tb\n"
+                            "cpu-clock\t5.00%\t1\t5\ttwo\tc\n");
+        rig_deinit(&r);
+}
+
+/* Of a function that calls itself a sample counts once, as of one that stands between two calls of it. */
+static void test_children(void **state) {
+        Rig r;
+
+        rig_init(&r, KEYS("symbol"));
+        r.options.has_children = true;
+        rig_begin(&r);
+        add(&r, &r.sums, "", 10, "f f g f main");
+        add(&r, &r.sums, "", 10, "f f g f main");
+        add(&r, &r.sums, "", 30, "g main");
+        add(&r, &r.sums, "", 50, "main");
+        assert_string_equal(print(&r, false, &all, false),
+                            "cpu-clock\t100.00%\t50.00%\t4\t100\tmain\n"
+                            "cpu-clock\t50.00%\t30.00%\t3\t50\tg\n"
+                            "cpu-clock\t20.00%\t20.00%\t2\t20\tf\n");
+        rig_deinit(&r);
+}
+
+static void test_callers(void **state) {
+        Rig r;
+
+        rig_init(&r, KEYS("symbol"));
+        r.options.has_graph = true;
+        rig_begin(&r);
+        add(&r, &r.sums, "", 60, "f g main");
+        add(&r, &r.sums, "", 20, "f h main");
+        add(&r, &r.sums, "", 10, "f main");
+        add(&r, &r.sums, "", 10, "g");
+        assert_string_equal(print(&r, false, &all, false),
+                            "cpu-clock\t90.00%\t3\t90\tf\n"
+                            "\t60.00%\tg\n"
+                            "\t\tmain\n"
+                            "\t20.00%\th\n"
+                            "\t\tmain\n"
+                            "\t10.00%\tmain\n"
+                            "cpu-clock\t10.00%\t1\t10\tg\n");
+        rig_deinit(&r);
+}
+
+/* From the first call of a function on, and without those that are small. */
+static void test_callees(void **state) {
+        Rig r;
+
+        rig_init(&r, KEYS("symbol"));
+        r.options.has_children = r.options.has_graph = true;
+        rig_begin(&r);
+        add(&r, &r.sums, "", 60, "f f main");
+        add(&r, &r.sums, "", 36, "g f main");
+        add(&r, &r.sums, "", 4, "main");
+        assert_string_equal(print(&r, false, &(ShownLimits){ .call_percent = 36.5 }, false),
+                            "cpu-clock\t100.00%\t4.00%\t3\t100\tmain\n"
+                            "\t96.00%\tf\n"
+                            "\t60.00%\t  f\n"
+                            "cpu-clock\t96.00%\t60.00%\t2\t96\tf\n"
+                            "\t60.00%\tf\n"
+                            "cpu-clock\t36.00%\t36.00%\t1\t36\tg\n");
+        rig_deinit(&r);
+}
+
+/* A row that is no function has its innermost ones, too. */
+static void test_calls_of_threads(void **state) {
+        Rig r;
+
+        rig_init(&r, KEYS("comm"));
+        r.options.has_graph = true;
+        rig_begin(&r);
+        add(&r, &r.sums, "one", 3, "f main");
+        add(&r, &r.sums, "one", 1, "main");
+        assert_string_equal(print(&r, false, &all, false),
+                            "cpu-clock\t100.00%\t2\t4\tone\n"
+                            "\t75.00%\tf\n"
+                            "\t\tmain\n"
+                            "\t25.00%\tmain\n");
+        rig_deinit(&r);
+}
+
+/* Shares are of all samples, whatever filters leave out. */
+static void test_filters(void **state) {
+        Rig r;
+        Dimension pid;
+
+        rig_init(&r, KEYS("symbol"));
+        assert_int_equal(filters_add(&r.p, &r.options.filters, "symbol", "symbol", "f*,nothing"), 0);
+        assert_int_equal(filters_add(&r.p, &r.options.filters, "dso", "dso", "x"), 0);
+        rig_begin(&r);
+        add(&r, &r.sums, "", 10, "f1 main");
+        add(&r, &r.sums, "", 20, "f2 main");
+        add(&r, &r.sums, "", 70, "main");
+        assert_string_equal(print(&r, false, &all, false), "cpu-clock\t20.00%\t1\t20\tf2\ncpu-clock\t10.00%\t1\t10\tf1\n");
+        rig_deinit(&r);
+        assert_true(dimension_init(&pid, "pid"));
+        assert_true(dimension_is_number(&pid));
+}
+
+static void test_bad_filters(void **state) {
+        Rig r;
+
+        rig_init(&r, KEYS("symbol"));
+        assert_int_equal(filters_add(&r.p, &r.options.filters, "cpu", "cpu", "0-3,x"), PERFCTL_USAGE);
+        assert_int_equal(filters_add(&r.p, &r.options.filters, "cpu", "cpu", "3-0"), PERFCTL_USAGE);
+        assert_int_equal(filters_add(&r.p, &r.options.filters, "comm", "comm", "a,,b"), PERFCTL_USAGE);
+        assert_int_equal(filters_add_pair(&r.p, &r.options.filters, "only", "comm"), PERFCTL_USAGE);
+        assert_int_equal(filters_add_pair(&r.p, &r.options.filters, "only", "=a"), PERFCTL_USAGE);
+        assert_int_equal(filters_add_pair(&r.p, &r.options.filters, "only", "a b=a"), PERFCTL_USAGE);
+        assert_int_equal(filters_add_pair(&r.p, &r.options.filters, "only", "args[2]=a=b"), 0);
+        rig_begin(&r);
+        rig_deinit(&r);
+}
+
+/* What is in one of them alone, too; what has changed most comes first. */
+static void test_difference(void **state) {
+        Rig r;
+
+        rig_init(&r, KEYS("symbol"));
+        rig_begin(&r);
+        add(&r, &r.old, "", 50, "same");
+        add(&r, &r.old, "", 30, "gone");
+        add(&r, &r.old, "", 20, "less");
+        add(&r, &r.sums, "", 1, "less");
+        add(&r, &r.sums, "", 5, "same");
+        add(&r, &r.sums, "", 4, "more");
+        assert_string_equal(print(&r, true, &all, false),
+                            "cpu-clock\t0.00%\t+40.00%\t1\t4\tmore\n"
+                            "cpu-clock\t30.00%\t-30.00%\t0\t0\tgone\n"
+                            "cpu-clock\t20.00%\t-10.00%\t1\t1\tless\n"
+                            "cpu-clock\t50.00%\t+0.00%\t1\t5\tsame\n");
+        rig_deinit(&r);
+}
+
+/* Names are those of whoever was traced. */
+static void test_json(void **state) {
+        Rig r;
+
+        rig_init(&r, KEYS("symbol"));
+        r.options.has_children = r.options.has_graph = true;
+        rig_begin(&r);
+        add(&r, &r.sums, "", 3, "f\" main");
+        add(&r, &r.sums, "", 1, "main");
+        assert_string_equal(print(&r, false, &all, true),
+                            "{\"sort\":[\"symbol\"],\"children\":true,\"events\":[{\"event\":\"cpu-clock\",\"samples\":2,\"period\":4,\"rows\":["
+                            "{\"overhead\":25,\"samples\":1,\"period\":1,\"total_overhead\":100,\"total_samples\":2,\"total_period\":4,"
+                            "\"key\":{\"symbol\":\"main\"},\"calls\":[{\"overhead\":75,\"samples\":1,\"period\":3,\"symbol\":\"f\\\"\",\"dso\":\"/bin/x\","
+                            "\"calls\":[]}]},"
+                            "{\"overhead\":75,\"samples\":1,\"period\":3,\"total_overhead\":75,\"total_samples\":1,\"total_period\":3,"
+                            "\"key\":{\"symbol\":\"f\\\"\"},\"calls\":[]}]}]}\n");
+        rig_deinit(&r);
+}
+
+static void test_limits(void **state) {
+        Rig r;
+
+        rig_init(&r, KEYS("symbol"));
+        rig_begin(&r);
+        add(&r, &r.sums, "", 50, "a");
+        add(&r, &r.sums, "", 30, "b");
+        add(&r, &r.sums, "", 20, "c");
+        assert_string_equal(print(&r, false, &(ShownLimits){ .percent = 30 }, false), "cpu-clock\t50.00%\t1\t50\ta\ncpu-clock\t30.00%\t1\t30\tb\n");
+        assert_string_equal(print(&r, false, &(ShownLimits){ .top = 1 }, false), "cpu-clock\t50.00%\t1\t50\ta\n");
+        rig_deinit(&r);
+}
+
+/* A million samples take the room of what is distinct in them. */
+static void test_memory_is_of_what_is_distinct(void **state) {
+        Rig r;
+        uint32_t frames[3];
+        SumsGroup *g;
+
+        rig_init(&r, KEYS("symbol"));
+        r.options.has_children = r.options.has_graph = true;
+        rig_begin(&r);
+        for (size_t i = 0; i < 3; i++)
+                frames[i] = frame(&r, "/bin/x", (const char *[]){ "a", "b", "c" }[i], i);
+        g = sums_group(&r.sums, TEXT("cpu-clock"));
+        for (size_t i = 0; i < 1000000; i++)
+                assert_true(sums_add(&r.sums, g, true, 2, frames + i % 3, 3 - i % 3));
+        assert_int_equal(r.sums.stacks.n, 3);
+        assert_int_equal(g->stacks.n, 3);
+        sums_finish(&r.sums);
+        assert_int_equal(g->rows.n, 3);
+        assert_int_equal(g->calls.n, 3); /* below c: b, and a below it; below b: a */
+        assert_int_equal(g->all.samples, 1000000);
+        assert_int_equal(g->all.period, 2000000);
+        rig_deinit(&r);
+}
+
+static void test_overflow(void **state) {
+        Rig r;
+        SumsGroup *g;
+
+        rig_init(&r, KEYS("symbol"));
+        rig_begin(&r);
+        g = sums_group(&r.sums, TEXT("cycles"));
+        assert_true(sums_add(&r.sums, g, true, UINT64_MAX, NULL, 0));
+        assert_false(sums_add(&r.sums, g, true, 1, NULL, 0));
+        assert_int_equal(g->all.samples, 1);
+        assert_int_equal(g->rows.list[0].self.period, UINT64_MAX);
+        rig_deinit(&r);
+}
+
+/* One table of all events counts samples: what periods are of differs. */
+static void test_all_events(void **state) {
+        Rig r;
+
+        rig_init(&r, KEYS("event"));
+        r.options.is_of_all = true;
+        rig_begin(&r);
+        for (size_t i = 0; i < 4; i++) {
+                const char *event = i < 3 ? "page-faults" : "cycles";
+
+                r.sums.key[0] = text_ids_add(&r.texts, (perfd_text){ .bytes = event, .length = strlen(event) }, false);
+                assert_true(sums_add(&r.sums, sums_group(&r.sums, TEXT("any")), true, i < 3 ? 1 : 1000000, NULL, 0));
+        }
+        assert_string_equal(print(&r, false, &all, false), "all\t75.00%\t3\t3\tpage-faults\nall\t25.00%\t1\t1000000\tcycles\n");
+        rig_deinit(&r);
+}
+
+static void test_dimensions(void **state) {
+        Dimension d;
+
+        assert_true(dimension_init(&d, "sym"));
+        assert_int_equal(d.kind, DIMENSION_SYMBOL);
+        assert_true(dimension_init(&d, "field.comm"));
+        assert_int_equal(d.kind, DIMENSION_FIELD);
+        assert_string_equal(d.name.field, "comm");
+        dimension_deinit(&d);
+        assert_true(dimension_init(&d, "args[2]"));
+        assert_int_equal(d.name.element, 2);
+        dimension_deinit(&d);
+        for (const char *const *bad = KEYS("a b", "field.", "args[x]", "a=b", ""); *bad; bad++) {
+                assert_false(dimension_init(&d, *bad));
+                dimension_deinit(&d);
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_texts_are_numbers), cmocka_unit_test(test_frames), cmocka_unit_test(test_self),
+                cmocka_unit_test(test_children), cmocka_unit_test(test_callers), cmocka_unit_test(test_callees),
+                cmocka_unit_test(test_calls_of_threads), cmocka_unit_test(test_filters), cmocka_unit_test(test_bad_filters),
+                cmocka_unit_test(test_difference), cmocka_unit_test(test_json), cmocka_unit_test(test_limits),
+                cmocka_unit_test(test_memory_is_of_what_is_distinct), cmocka_unit_test(test_overflow), cmocka_unit_test(test_all_events),
+                cmocka_unit_test(test_dimensions),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
