@@ -112,7 +112,7 @@ static int fail_unknown_option(const Perfctl *p, const char *name) {
 static const char *verb_of_others(const char *name) {
         static const char *const words[][2] = {
                 { "trace", "watch" },
-                { "top", "count --live" }, { "report", "count" },
+                { "report", "count" },
         };
 
         for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)

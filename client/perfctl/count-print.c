@@ -170,7 +170,7 @@ static void print_table(Perfctl *p, const CountOptions *o, const CountMap *map, 
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-static void put_cell_json(Json *j, const KeyCell *c) {
+void count_put_cell_json(Json *j, const KeyCell *c) {
         if (c->is_absent)
                 json_put_null(j);
         else if (c->part == KEY_IP || c->part == KEY_ADDR)
@@ -187,7 +187,7 @@ static void put_key_json(Json *j, const CountOptions *o, const KeyCell *cells) {
         json_begin(j, '{');
         for (size_t i = 0; i < o->n_columns; i++) {
                 json_put_name(j, o->columns[i].text);
-                put_cell_json(j, &cells[i]);
+                count_put_cell_json(j, &cells[i]);
                 has_names = has_names || (!cells[i].is_absent && cells[i].value.field->n_values > 0);
         }
         json_end(j, '}');

@@ -34,7 +34,7 @@ static char *address_text(uint64_t address, Kallsyms *symbols) {
         return text;
 }
 
-static char *cell_text(const KeyCell *c, Kallsyms *symbols) {
+char *count_cell_text(const KeyCell *c, Kallsyms *symbols) {
         const perfd_value *v = &c->value;
         size_t length;
         char *text;
@@ -142,7 +142,7 @@ CountRow *count_rows_new(const CountOptions *o, const Keys *keys, CountMap *map,
                                  .places = must_have(calloc(o->n_columns + 1, sizeof(CountPlace))) };
                 keys_decode(keys, map->bytes + e->key, cells);
                 for (size_t k = 0; k < o->n_columns; k++) {
-                        rows[i].cells[k] = cell_text(&cells[k], symbols);
+                        rows[i].cells[k] = count_cell_text(&cells[k], symbols);
                         rows[i].places[k] = place_of(&cells[k]);
                 }
         }

@@ -22,6 +22,10 @@ typedef struct CountRow {
         size_t n_cells;
 } CountRow;
 
+/* As it is shown: "-" if there is no value; malloc. */
+char *count_cell_text(const KeyCell *cell, Kallsyms *symbols);
+/* A value of JSON, and null if there is none. */
+void count_put_cell_json(Json *j, const KeyCell *cell);
 /* The largest by the first of the functions, or by the count, first. May add up rows of `map`. */
 CountRow *count_rows_new(const CountOptions *options, const Keys *keys, CountMap *map, Kallsyms *symbols, size_t *ret_n);
 void count_rows_free(CountRow *rows, size_t n);

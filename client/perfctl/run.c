@@ -50,7 +50,8 @@ static char *take_environment(Perfctl *p) {
         text = must_have(strdup(hosts));
         for (name = strtok_r(text, " \t\n", &rest); name; name = strtok_r(NULL, " \t\n", &rest))
                 perfctl_add_host(p, name);
-        if (p->verb && (p->verb->hidden || p->verb == &verb_help || p->verb == &verb_fleet || p->verb->is_offline))
+        if (p->verb && (p->verb->hidden || p->verb == &verb_help || p->verb == &verb_fleet || p->verb->is_offline ||
+                        (p->verb == &verb_top && perfctl_get(p, "input"))))
                 p->hosts.n = 0;
         return text;
 }

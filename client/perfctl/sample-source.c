@@ -134,6 +134,8 @@ int sample_source_run(Perfctl *p, const SampleSource *s) {
                 code = read_all(&r);
                 if (code == 0)
                         code = tell_end(&r);
+                if (s->end)
+                        s->end(s->userdata);
         }
         frame_names_free(r.names);
         free(r.is_wanted);

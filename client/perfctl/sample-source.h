@@ -26,6 +26,8 @@ typedef struct SampleSource {
         void (*event)(void *userdata, const perfd_recorded_event *event);
         /* Any other record of a recording, when it comes; NULL: nobody asks. */
         void (*record)(void *userdata, perfd_recording *r, const perfd_recorded *record);
+        /* Behind the last one, while names of frames are still there; NULL: nobody asks. */
+        void (*end)(void *userdata);
 } SampleSource;
 
 /*

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 static int signal_pipe[2] = { -1, -1 };
+static void (*volatile last_call)(void);
 
 static void tell(char what) {
         int saved = errno;
@@ -23,14 +24,23 @@ static void tell(char what) {
 static void on_end(int signal, siginfo_t *info, void *context) {
         static volatile sig_atomic_t again;
 
-        if (again)
+        if (again) {
+                void (*last)(void) = last_call;
+
+                if (last)
+                        last();
                 _exit(PERFCTL_FAILED);
+        }
         again = 1;
         tell(info->si_code == SI_KERNEL ? 'a' : 'e');
 }
 
 static void on_child(int signal) {
         tell('c');
+}
+
+static void on_resize(int signal) {
+        tell('w');
 }
 
 /* SA_RESTART: a write to stdout that is interrupted goes on. */
@@ -42,6 +52,18 @@ int signals_catch(const Perfctl *p, bool children) {
             sigaction(SIGTERM, &end, NULL) < 0 || (children && sigaction(SIGCHLD, &child, NULL) < 0))
                 return perfctl_fail(p, PERFCTL_FAILED, "catching signals: %s", strerror(errno));
         return 0;
+}
+
+int signals_catch_resize(const Perfctl *p) {
+        struct sigaction resize = { .sa_handler = on_resize, .sa_flags = SA_RESTART };
+
+        if (sigaction(SIGWINCH, &resize, NULL) < 0)
+                return perfctl_fail(p, PERFCTL_FAILED, "catching signals: %s", strerror(errno));
+        return 0;
+}
+
+void signals_set_last(void (*last)(void)) {
+        last_call = last;
 }
 
 int signals_fd(void) {

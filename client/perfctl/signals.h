@@ -17,3 +17,7 @@ typedef struct Signals {
         bool child;
 } Signals;
 Signals signals_take(void);
+/* SIGWINCH makes the fd readable too: nothing of it is to be taken. 0, or an exit status after a message. */
+int signals_catch_resize(const Perfctl *p);
+/* Called before a second signal ends the program, in its handler: only what signal-safety(7) allows; NULL: nothing is. */
+void signals_set_last(void (*last)(void));

@@ -191,6 +191,7 @@ static int await(StreamLoop *l) {
                 { .fd = l->p->out.error ? -1 : l->p->out.fd }, /* tells when its reader is gone, even if there is nothing to print */
                 { .fd = l->tasks.fd, .events = POLLIN },
                 { .fd = l->keeper && l->p->host && !l->is_keeper_lost ? perfd_client_fd(l->keeper) : -1, .events = POLLIN },
+                { .fd = l->has_input && !l->stopping ? l->input : -1, .events = POLLIN },
         };
         int n = l->p->out.n > 0 ? poll(fds, 2, 0) : 0;
 
@@ -205,6 +206,7 @@ static int await(StreamLoop *l) {
         if (n > 0 && fds[1].revents != 0)
                 on_signals(l, signals_take());
         l->is_keeper_lost |= n > 0 && fds[4].revents != 0; /* nothing else ever comes there */
+        l->is_told |= n > 0 && fds[5].revents & (POLLERR | POLLHUP | POLLNVAL); /* nobody is there any more who could end it */
         l->is_told = task_ends_take(&l->tasks) || l->is_told;
         return 0;
 }

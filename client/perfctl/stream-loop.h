@@ -28,6 +28,9 @@ typedef struct StreamLoop {
         /* Does what is due at `now`. When to be called again at the latest: both of CLOCK_MONOTONIC, ns. NULL: nothing ever is. */
         uint64_t (*tick)(void *userdata, uint64_t now);
 
+        bool has_input;
+        int input; /* if it has one: a terminal whose keys `tick` reads, which is called when there are some; it ends with that */
+
         WatchLoss loss; /* counted by the verb */
         RemovedEvents removed; /* so too */
         EventWords words; /* that the stream has; none: all events */

@@ -214,5 +214,6 @@ const Verb verb_report = {
                 { .name = "top", .argument = "N", .help = "only the N largest rows of each event" },
         },
         .max_arguments = VERB_ANY_NUMBER,
+        .is_offline = true,
         .run = report_run,
 };

@@ -67,7 +67,7 @@ typedef struct Verb {
 /* verb-<name>.c */
 extern const Verb verb_status, verb_list, verb_available, verb_show, verb_add, verb_remove, verb_enable, verb_disable,
         verb_filter, verb_period, verb_plan, verb_apply, verb_watch, verb_count, verb_stat, verb_emit, verb_ledger,
-        verb_metrics, verb_fleet, verb_record, verb_info, verb_script, verb_flame, verb_export, verb_report, verb_doctor, verb_validate, verb_reload, verb_stdio, verb_version, verb_help, verb_complete;
+        verb_metrics, verb_fleet, verb_record, verb_info, verb_script, verb_flame, verb_export, verb_report, verb_top, verb_doctor, verb_validate, verb_reload, verb_stdio, verb_version, verb_help, verb_complete;
 
 /* verbs.c: ended by NULL; for main alone, others have Perfctl.verbs */
 extern const Verb *const verbs[];

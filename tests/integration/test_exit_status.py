@@ -16,13 +16,13 @@ NO = "nosuch:event"
 VERBS = {
     "status": ([], 0), "list": ([], 0), "available": ([], 0), "show": ([NO], 1), "add": (["page-faults"], 1), "remove": ([NO], 1),
     "enable": ([NO], 1), "disable": ([NO], 1), "filter": ([NO, "a == 1"], 1), "period": ([NO, "5"], 1), "watch": ([NO], 1),
-    "record": (["--output", "-", NO], 1), "count": ([NO], 1), "stat": (["page-faults"], 1), "emit": ([NO, "a=1"], 1), "ledger": ([NO], 1), "metrics": ([], 0), "doctor": ([], 0),
+    "record": (["--output", "-", NO], 1), "count": ([NO], 1), "top": ([NO], 1), "stat": (["page-faults"], 1), "emit": ([NO, "a=1"], 1), "ledger": ([NO], 1), "metrics": ([], 0), "doctor": ([], 0),
     "validate": (["FILE"], 1), "plan": (["FILE"], 1), "apply": (["FILE"], 1), "reload": ([], 1), "stdio": ([], 0), "version": ([], 0), "help": ([], None),
 }
 ELSEWHERE = {"fleet": ["--nats", "nats://127.0.0.1:1", "hosts"]}  # asks another server, which is not there
 RECORDINGS = {"info": ["FILE"], "script": ["--input", "FILE"], "flame": ["--input", "FILE"],
               "export": ["--to", "folded", "--input", "FILE"], "report": ["--input", "FILE"]}  # reads a file that is no recording here, and asks nobody
-OPTIONAL = {"record", "report", "script", "flame", "watch", "stat", "ledger", "plan"}  # that may have no argument at all
+OPTIONAL = {"record", "report", "top", "script", "flame", "watch", "stat", "ledger", "plan"}  # that may have no argument at all
 
 
 def run(*arguments):

@@ -34,7 +34,6 @@ static void test_usage(void **state) {
         } cases[] = {
                 { { "wtach" }, "perfctl: unknown verb 'wtach', did you mean 'watch'?\n" },
                 { { "trace" }, "perfctl: unknown verb 'trace': the closest one is `perfctl watch`\n" },
-                { { "top" }, "perfctl: unknown verb 'top': the closest one is `perfctl count --live`\n" },
                 { { "watch", "--wehre", "x" },
                   "perfctl: watch: unknown option '--wehre', did you mean '--where'?\n`perfctl help watch` shows its options\n" },
                 { { "--jsno", "list" }, "perfctl: unknown option '--jsno', did you mean '--json'?\n" },
