@@ -329,3 +329,15 @@ bool event_words_expand(EventWords *w, const Perfctl *p, const char *glob) {
                         event_words_take(w, row->event);
         return w->n > n;
 }
+
+const char *typed_names_find(const TypedNames *t, const char *name) {
+        for (size_t i = 0; i < t->names.n; i++)
+                if (strcmp(t->names.names[i], name) == 0)
+                        return t->events.names[i];
+        return name;
+}
+
+void typed_names_deinit(TypedNames *t) {
+        event_words_deinit(&t->names);
+        event_words_deinit(&t->events);
+}

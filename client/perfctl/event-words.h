@@ -36,6 +36,15 @@ int event_words_add(EventWords *w, const Perfctl *p, const char *text);
 int event_words_add_all(EventWords *w, const Perfctl *p);
 void event_words_take_all(EventWords *w, const Perfctl *p);
 
+/* What was added for the verb has a name of its own if another event has the one that was typed. */
+typedef struct TypedNames {
+        EventWords names, events; /* one of the others each */
+} TypedNames;
+
+/* As it was typed; else the name itself. */
+const char *typed_names_find(const TypedNames *t, const char *name);
+void typed_names_deinit(TypedNames *t);
+
 /*
  * Where the file of a probe in a program ends, "uprobe:FILE:...", "usdt:FILE:PROVIDER:...", "usdt:FILE:...": at a colon or the end.
  * NULL: it is no such probe. ret_file: where the file begins.

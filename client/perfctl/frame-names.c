@@ -203,7 +203,8 @@ void frame_names_find(FrameNames *f, uint32_t pid, uint64_t time, uint64_t ip, b
         must_be_done(perfd_symbolizer_find(f->symbolizer, pid, time, ip - returns, is_kernel, &frame));
         *ret = (NamedFrame){ .ip = ip, .offset = frame.offset + returns, .address = frame.address + returns, .is_kernel = is_kernel };
         ret->name = keep_name(f, &frame);
-        if (time >= m->changed)
+        /* What a JIT compiler has made, of no file, may get its name later. */
+        if (time >= m->changed && (frame.symbol.length > 0 || frame.build_id.length > 0))
                 *found = (Found){ .frame = *ret, .pid = whose, .generation = m->generation, .returns = returns };
 }
 
@@ -216,21 +217,30 @@ static NamedFrame *frames_for(FrameNames *f, size_t n) {
         return f->frames;
 }
 
-size_t frame_names_of(FrameNames *f, const perfd_item *item, const NamedFrame **ret) {
+size_t frame_names_of_callchain(FrameNames *f, const perfd_item *item, const NamedFrame **ret) {
         const uint32_t pid = perfd_item_pid(item);
-        const uint64_t time = perfd_item_time(item), ip = perfd_item_ip(item);
+        const uint64_t time = perfd_item_time(item);
         const uint64_t *kernel, *user;
         const size_t n_kernel = perfd_item_callchain(item, PERFD_CALLCHAIN_KERNEL, &kernel);
         const size_t n_user = perfd_item_callchain(item, PERFD_CALLCHAIN_USER, &user), n = n_kernel + n_user;
-        NamedFrame *frames = frames_for(f, n + 1);
+        NamedFrame *frames = n > 0 ? frames_for(f, n) : NULL;
 
         *ret = frames;
         for (size_t i = 0; i < n_kernel; i++)
                 frame_names_find(f, pid, time, kernel[i], true, i > 0, &frames[i]);
         for (size_t i = 0; i < n_user; i++) /* where the program enters the kernel, it returns behind the instruction */
                 frame_names_find(f, pid, time, user[i], false, i > 0, &frames[n_kernel + i]);
+        return n;
+}
+
+size_t frame_names_of(FrameNames *f, const perfd_item *item, const NamedFrame **ret) {
+        const size_t n = frame_names_of_callchain(f, item, ret);
+        const uint64_t ip = perfd_item_ip(item);
+        NamedFrame *frame;
+
         if (n > 0 || ip == 0)
                 return n;
-        frame_names_find(f, pid, time, ip, ip >= KERNEL_ADDRESS, false, frames);
+        *ret = frame = frames_for(f, 1);
+        frame_names_find(f, perfd_item_pid(item), perfd_item_time(item), ip, ip >= KERNEL_ADDRESS, false, frame);
         return 1;
 }

@@ -44,3 +44,5 @@ void frame_names_find(FrameNames *f, uint32_t pid, uint64_t time, uint64_t ip, b
  * one. Valid until the next call.
  */
 size_t frame_names_of(FrameNames *f, const perfd_item *item, const NamedFrame **ret);
+/* The same of the callchain alone. */
+size_t frame_names_of_callchain(FrameNames *f, const perfd_item *item, const NamedFrame **ret);

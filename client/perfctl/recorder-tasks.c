@@ -4,17 +4,14 @@
  */
 #include "client/perfctl/recorder-tasks.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-#define LINE ((size_t)4352) /* bytes: a path and what stands before it in /proc/PID/maps */
-#define COMM 16
+#include "client/perfctl/running-tasks.h"
+
+#define LINE ((size_t)4352) /* bytes: more than those of /proc/kallsyms and /proc/modules have */
 
 static RecorderId id_of(const Recorder *r, uint32_t pid, uint32_t tid) {
         return (RecorderId){ .pid = pid, .tid = tid, .id = r->events[0]->id };
@@ -22,94 +19,28 @@ static RecorderId id_of(const Recorder *r, uint32_t pid, uint32_t tid) {
 
 /* ---- tasks ---------------------------------------------------------------------------------------------------------------------- */
 
-static int put_comm(Recorder *r, uint32_t pid, uint32_t tid) {
+static int put_comm(void *userdata, uint32_t pid, uint32_t tid, perfd_text comm) {
+        Recorder *r = userdata;
         const uint32_t tasks[2] = { pid, tid };
         const RecorderId id = id_of(r, pid, tid);
-        char path[64], comm[COMM + 1];
-        FILE *f;
-        size_t n;
 
-        (void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32 "/comm", pid, tid);
-        f = fopen(path, "re");
-        if (!f)
-                return 0;
-        n = fread(comm, 1, sizeof(comm), f);
-        (void)fclose(f);
-        if (n > 0 && comm[n - 1] == '\n')
-                n--;
-        return n == 0 ? 0 : recorder_put_record(r, PERF_RECORD_COMM, 0, tasks, sizeof(tasks), (perfd_text){ .bytes = comm, .length = n }, &id);
+        return recorder_put_record(r, PERF_RECORD_COMM, 0, tasks, sizeof(tasks), comm, &id);
 }
 
-/* "7f00-7f80 r-xp 00001000 fd:01 1234   /usr/lib/libc.so.6": what can be executed. */
-static int put_mmap2(Recorder *r, uint32_t pid, char *line) {
-        const RecorderId id = id_of(r, pid, pid);
-        RecorderMmap2 m = { .pid = pid, .tid = pid };
-        uint64_t end;
-        char rights[5];
-        int at = 0;
-        char *name, anonymous[] = "//anon"; /* as perf has it */
+static int put_mmap2(void *userdata, const RunningMapping *running) {
+        Recorder *r = userdata;
+        const perfd_mapping *of = &running->mapping;
+        const RecorderId id = id_of(r, of->pid, of->pid);
+        const RecorderMmap2 m = { .pid = of->pid, .tid = of->pid, .addr = of->start, .len = of->length, .pgoff = of->offset,
+                                  .file = { .maj = of->maj, .min = of->min, .ino = of->ino }, .prot = running->prot, .flags = running->flags };
 
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %" SCNx32 ":%" SCNx32 " %" SCNu64 "%n", &m.addr, &end, rights, &m.pgoff,
-                   &m.file.maj, &m.file.min, &m.file.ino, &at) < 7 || rights[2] != 'x' || end < m.addr)
-                return 0;
-        m.len = end - m.addr;
-        m.prot = PROT_EXEC | (rights[0] == 'r' ? PROT_READ : 0) | (rights[1] == 'w' ? PROT_WRITE : 0);
-        m.flags = rights[3] == 's' ? MAP_SHARED : MAP_PRIVATE;
-        name = line + at + strspn(line + at, " ");
-        name[strcspn(name, "\n")] = '\0';
-        if (!*name)
-                name = anonymous;
-        return recorder_put_record(r, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, &m, sizeof(m),
-                                   (perfd_text){ .bytes = name, .length = strlen(name) }, &id);
-}
-
-static int put_maps(Recorder *r, uint32_t pid) {
-        static char line[LINE];
-        char path[64];
-        FILE *f;
-        int code = 0;
-
-        (void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", pid);
-        f = fopen(path, "re");
-        while (f && code == 0 && fgets(line, sizeof(line), f))
-                code = put_mmap2(r, pid, line);
-        if (f)
-                (void)fclose(f);
-        return code;
-}
-
-static int put_process(Recorder *r, uint32_t pid) {
-        const struct dirent *e;
-        char path[64];
-        DIR *d;
-        int code = put_comm(r, pid, pid);
-
-        if (code == 0)
-                code = put_maps(r, pid);
-        (void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task", pid);
-        d = opendir(path);
-        while (d && code == 0 && (e = readdir(d))) {
-                const unsigned long tid = strtoul(e->d_name, NULL, 10);
-
-                if (tid > 0 && tid != pid)
-                        code = put_comm(r, pid, (uint32_t)tid);
-        }
-        if (d)
-                (void)closedir(d);
-        return code;
+        return recorder_put_record(r, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, &m, sizeof(m), of->path, &id);
 }
 
 static int put_processes(Recorder *r) {
-        const struct dirent *e;
-        DIR *d = opendir("/proc");
-        int code = 0;
+        const RunningTasks tasks = { .userdata = r, .comm = put_comm, .mapping = put_mmap2 };
 
-        while (d && code == 0 && (e = readdir(d)))
-                if (isdigit((unsigned char)e->d_name[0]))
-                        code = put_process(r, (uint32_t)strtoul(e->d_name, NULL, 10));
-        if (d)
-                (void)closedir(d);
-        return code;
+        return running_tasks_read(&tasks);
 }
 
 /* ---- the kernel ------------------------------------------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 
+#include "client/perfctl/live-source.h"
 #include "client/perfctl/recorded-host.h"
 #include "client/perfctl/recording-counts.h"
 
@@ -71,7 +72,7 @@ static void take(Reading *r, const perfd_item *item) {
                 return;
         sample.weight = perfd_item_period(item) > 0 ? perfd_item_period(item) : 1;
         if (r->source->has_names)
-                sample.n_frames = frame_names_of(names_of(r), item, &sample.frames);
+                sample.n_frames = (r->source->has_chains_only ? frame_names_of_callchain : frame_names_of)(names_of(r), item, &sample.frames);
         r->is_over = !r->source->take(r->source->userdata, &sample);
 }
 
@@ -121,7 +122,7 @@ static int tell_end(const Reading *r) {
         return n > 0 ? PERFCTL_FAILED : PERFCTL_OK;
 }
 
-int sample_source_run(Perfctl *p, const SampleSource *s) {
+static int read_recording(Perfctl *p, const SampleSource *s) {
         Reading r = { .p = p, .source = s, .recording = must_have(perfd_recording_new()) };
         int code = perfd_recording_set_order(r.recording, s->order);
 
@@ -141,4 +142,8 @@ int sample_source_run(Perfctl *p, const SampleSource *s) {
         free(r.is_wanted);
         perfd_recording_free(r.recording);
         return code;
+}
+
+int sample_source_run(Perfctl *p, const SampleSource *s) {
+        return s->input ? read_recording(p, s) : live_source_run(p, s);
 }

@@ -261,7 +261,7 @@ static int run(StreamLoop *l) {
 int stream_loop_run(StreamLoop *l, const perfd_subscription *subscription, const perfd_callbacks *callbacks,
                     int (*choose)(void *userdata, const EventWords *words, perfd_subscription *subscription)) {
         EventSubscription s = { .subscription = subscription, .callbacks = callbacks, .userdata = l->userdata, .choose = choose,
-                                .ret_words = &l->words, .ret_typed = &l->typed, .interval = l->interval,
+                                .ret_words = &l->words, .ret_typed = &l->typed, .ret_lacks_records = &l->lacks_records, .interval = l->interval,
                                 .is_watched = l->is_watched };
         char **command = l->p->command;
         int r = signals_catch(l->p, command != NULL);

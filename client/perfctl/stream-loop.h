@@ -35,6 +35,7 @@ typedef struct StreamLoop {
         RemovedEvents removed; /* so too */
         EventWords words; /* that the stream has; none: all events */
         TypedNames typed; /* what was added for it */
+        bool lacks_records; /* side records that choose() has added are not granted */
         uint64_t deadline, next_tick; /* CLOCK_MONOTONIC, ns; 0: no limit; UINT64_MAX: never */
         Command command; /* of p->command */
         perfd_client *keeper; /* of events that are added for as long as it runs, or NULL */

@@ -28,18 +28,6 @@
 #define UNKNOWN_EVENT (-1) /* the daemon's no, of which nothing was said */
 #define NAME_RETRIES 3      /* with the process id in each name: a second one is for what others call theirs */
 
-const char *typed_names_find(const TypedNames *t, const char *name) {
-        for (size_t i = 0; i < t->names.n; i++)
-                if (strcmp(t->names.names[i], name) == 0)
-                        return t->events.names[i];
-        return name;
-}
-
-void typed_names_deinit(TypedNames *t) {
-        event_words_deinit(&t->names);
-        event_words_deinit(&t->events);
-}
-
 static bool is_refused(const Perfctl *p, int r, const char *reason) {
         return r == PERFD_E_REFUSED && strcmp(perfd_client_error(p->client)->reason, reason) == 0;
 }
@@ -54,13 +42,18 @@ static uint64_t choose_latency(const Perfctl *p, const EventSubscription *s) {
         return s->is_watched && (p->human || p->is_of_several) ? TERMINAL_LATENCY : 0;
 }
 
-/* What the daemon does not allow is asked for again as it may be: by its default, or by all that the interval allows. */
+/* What the daemon does not allow is asked for again as it may be: less, by its default, or by all that the interval allows. */
 static int request(Perfctl *p, const EventSubscription *s, perfd_subscription *chosen) {
         const uint64_t longest = s->interval / INTERVAL_PARTS;
         int r;
 
         chosen->latency = choose_latency(p, s);
         r = perfd_subscribe(p->client, chosen, s->callbacks, s->userdata);
+        if (is_refused(p, r, "not-granted") && chosen->records != s->subscription->records) {
+                chosen->records = s->subscription->records;
+                *s->ret_lacks_records = true;
+                r = perfd_subscribe(p->client, chosen, s->callbacks, s->userdata);
+        }
         if (is_refused(p, r, "not-granted") && chosen->payload == PERFD_PAYLOAD_RAW) { /* fields take longer, and do as well */
                 chosen->payload = PERFD_PAYLOAD_FIELDS;
                 r = perfd_subscribe(p->client, chosen, s->callbacks, s->userdata);

@@ -4,15 +4,6 @@
 #include "client/perfctl/event-words.h"
 #include "client/perfctl/perfctl.h"
 
-/* What was added for the verb has a name of its own if another event has the one that was typed. */
-typedef struct TypedNames {
-        EventWords names, events; /* one of the others each */
-} TypedNames;
-
-/* As it was typed; else the name itself. */
-const char *typed_names_find(const TypedNames *t, const char *name);
-void typed_names_deinit(TypedNames *t);
-
 /* A subscription and who hears of it, but for its events. */
 typedef struct EventSubscription {
         const perfd_subscription *subscription;
@@ -20,12 +11,13 @@ typedef struct EventSubscription {
         void *userdata;
         /*
          * What else depends on which events these are: may change the subscription, and ask the client. 0, or an exit status after
-         * a message. NULL: nothing does.
+         * a message. NULL: nothing does. Side records that it adds are left out again where they are not granted.
          */
         int (*choose)(void *userdata, const EventWords *words, perfd_subscription *subscription);
         int pid;         /* of a command: each event is added, and observes it from its exec on; 0: there is none */
         EventWords *ret_words; /* what the daemon was asked for */
         TypedNames *ret_typed; /* of it, what was added */
+        bool *ret_lacks_records; /* those that choose() has added are not granted */
         uint64_t interval; /* ns, of tables: samples are to come within a quarter of it; 0: there are none */
         bool is_watched; /* somebody at a terminal waits for items, and is told why none may come */
 } EventSubscription;

@@ -12,8 +12,8 @@
 
 #include "client/perfctl/count.h"
 #include "client/perfctl/daemon-clock.h"
-#include "client/perfctl/frame-stream.h"
 #include "client/perfctl/host-item.h"
+#include "client/perfctl/live-names.h"
 #include "client/perfctl/time-text.h"
 #include "client/perfctl/top-print.h"
 #include "client/perfctl/top-screen.h"
@@ -210,7 +210,7 @@ static void on_start(void *userdata, const perfd_start *s) {
                 kallsyms_init(&t->symbols, s);
         for (size_t i = 0; i < t->keys.n_subjects && !t->names; i++)
                 if (subject_has_frames(&t->subjects[i]))
-                        t->names = frame_stream_new(t->p, s);
+                        t->names = live_names_new(t->p, s, true);
         if (t->p->json)
                 put_stream_start(&j, s, false);
 }
@@ -249,7 +249,7 @@ static void on_item(void *userdata, const perfd_item *item) {
         } else if (record == PERFD_LOST || record == PERFD_LOST_SAMPLES)
                 t->loop.loss.ring += perfd_item_lost(item);
         else if (t->names)
-                frame_stream_take(t->names, item);
+                live_names_feed(t->names, item);
 }
 
 static void on_gap(void *userdata, const perfd_gap *gap) {

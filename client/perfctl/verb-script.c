@@ -49,8 +49,8 @@ static int script_run(Perfctl *p) {
         Script s = { .p = p,
                      .text = { .out = &p->out, .time.form = TIME_CLOCK, .is_padded = p->human },
                      .plans = { .form = p->json ? ITEM_FORM_JSON : ITEM_FORM_TEXT, .has_frames = true } };
-        SampleSource source = { .input = input ? input : "perf.data", .has_names = !perfctl_get(p, "no-symbols"), .userdata = &s,
-                                .take = put, .event = on_event };
+        SampleSource source = { .input = input ? input : "perf.data", .has_names = !perfctl_get(p, "no-symbols"),
+                                .has_chains_only = true, .userdata = &s, .take = put, .event = on_event };
         int code = parse_order(p, &source.order);
 
         if (code != 0)

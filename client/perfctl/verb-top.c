@@ -9,7 +9,7 @@
 #include "client/perfctl/spec-options.h"
 #include "client/perfctl/stream-options.h"
 #include "client/perfctl/target.h"
-#include "client/perfctl/frame-stream.h"
+#include "client/perfctl/live-names.h"
 #include "client/perfctl/top-screen.h"
 #include "client/perfctl/top.h"
 
@@ -100,7 +100,7 @@ static void choose_order(TopOptions *o) {
         const bool is_of_cpus = strcmp(o->by, "cpu") == 0 || strcmp(o->by, "event") == 0;
 
         o->subscription.order = o->is_batch && is_of_cpus && !o->subscription.where ? PERFD_ORDER_CPU : PERFD_ORDER_TIME;
-        o->subscription.records = o->is_batch && is_of_cpus ? 0 : FRAME_STREAM_RECORDS;
+        o->subscription.records = o->is_batch && is_of_cpus ? 0 : LIVE_NAMES_RECORDS;
 }
 
 static int parse_options(const Perfctl *p, TopOptions *o) {

@@ -159,6 +159,7 @@ static int parse_options(const Perfctl *p, WatchOptions *o) {
         if (r != 0)
                 return r;
         o->raw = perfctl_get(p, "raw");
+        o->has_names = !perfctl_get(p, "no-symbols");
         o->has_tables = perfctl_get(p, "ledger");
         o->may_lose = perfctl_get(p, "allow-loss");
         o->subscription.where = perfctl_get(p, "where");
@@ -209,6 +210,7 @@ const Verb verb_watch = {
                 { .name = "output", .letter = 'o', .argument = "FILE", .help = "write to FILE instead of stdout or stderr",
                   .words = WORDS_FILES },
                 { .name = "raw", .help = "the tracepoint's raw bytes too" },
+                { .name = "no-symbols", .help = "callchains as addresses, without the names of what is there" },
                 { .name = "count", .argument = "N", .help = "stop after N items" },
                 { .name = "for", .argument = "TIME", .help = "stop after 500ms, 10s, 2m" },
                 { .name = "records", .argument = "KIND,...", .help = "side records too: comm, fork, exit, mmap2, ...",

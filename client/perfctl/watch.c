@@ -10,6 +10,7 @@
 #include "client/perfctl/host-gap.h"
 #include "client/perfctl/host-item.h"
 #include "client/perfctl/item-print.h"
+#include "client/perfctl/live-names.h"
 #include "client/perfctl/stream-loop.h"
 
 #define GAP_WAIT UINT64_C(1000000000) /* ns for an item to come that is behind the gap */
@@ -22,6 +23,8 @@ typedef struct Watch {
         ItemText text;
         Kallsyms symbols;
         ItemPlans plans;
+        FrameNames *names;   /* NULL: none of the events had a callchain when the stream began, or names are not wanted */
+        bool has_callchains;
         uint64_t printed;
         uint64_t received, missed; /* items, and those of gaps */
         char missed_for[32]; /* the reason of the last one */
@@ -40,12 +43,31 @@ static bool is_enough(const void *userdata) {
         return is_full(userdata);
 }
 
+/* Names cost side records of the whole host: they are asked for only if there is something to name. */
+static int choose(void *userdata, const EventWords *words, perfd_subscription *subscription) {
+        Watch *w = userdata;
+        const int r = live_names_any_callchain(w->p, words, &w->has_callchains);
+
+        if (w->has_callchains)
+                subscription->records |= LIVE_NAMES_RECORDS;
+        return r;
+}
+
+static void begin_names(Watch *w, const perfd_start *s) {
+        if (!w->has_callchains)
+                return;
+        w->names = live_names_new(w->p, s, !w->loop.lacks_records);
+        if (w->loop.lacks_records)
+                (void)perfctl_fail(w->p, PERFCTL_OK, LIVE_NAMES_LACK_RECORDS);
+}
+
 static void on_start(void *userdata, const perfd_start *s) {
         Watch *w = userdata;
         Json j = json_of(&w->p->out);
 
         if (!w->p->host)
                 kallsyms_init(&w->symbols, s);
+        begin_names(w, s);
         if (w->p->json)
                 put_stream_start(&j, s, w->p->is_of_several);
         host_note(w->p, NOTE_START, "%s", s->host);
@@ -136,6 +158,25 @@ static void on_wall(void *userdata, const perfd_wall_reading *reading) {
         host_note(w->p, NOTE_WALL, "%" PRIu64, reading->wall);
 }
 
+/* What came for names alone is not printed. */
+static bool is_for_names(const Watch *w, const perfd_item *item) {
+        const perfd_record record = perfd_item_record(item);
+
+        return (record == PERFD_COMM || record == PERFD_FORK || record == PERFD_EXIT || record == PERFD_MMAP2 || record == PERFD_KSYMBOL) &&
+               (PERFD_RECORD_BIT(record) & w->options->subscription.records) == 0;
+}
+
+/* Of what is to be printed next. */
+static void name_frames(Watch *w, const perfd_item *item) {
+        const NamedFrame *frames = NULL;
+
+        if (perfd_item_record(item) != PERFD_SAMPLE)
+                live_names_feed(w->names, item);
+        else if (perfd_item_has_more(item))
+                (void)frame_names_of_callchain(w->names, item, &frames);
+        w->plans.frames = w->text.frames = frames;
+}
+
 static void on_item(void *userdata, const perfd_item *item) {
         Watch *w = userdata;
         uint64_t wall;
@@ -143,6 +184,11 @@ static void on_item(void *userdata, const perfd_item *item) {
         w->received++;
         if (is_full(w))
                 return;
+        if (w->names) {
+                name_frames(w, item);
+                if (is_for_names(w, item))
+                        return;
+        }
         if (perfd_item_record(item) == PERFD_LOST || perfd_item_record(item) == PERFD_LOST_SAMPLES)
                 w->loop.loss.ring += perfd_item_lost(item);
         wall = begin_item(w, perfd_item_time(item));
@@ -234,6 +280,7 @@ int watch_run(Perfctl *p, const WatchOptions *options) {
 
         w.loop.userdata = &w;
         w.text.symbols = &w.symbols;
+        w.plans.has_frames = options->has_names;
         w.plans.form = p->json ? ITEM_FORM_JSON : w.text.has_kernels ? ITEM_FORM_TEXT_KERNELS : ITEM_FORM_TEXT;
         w.text.plans = p->human ? NULL : &w.plans;
         callbacks.start = on_start;
@@ -244,9 +291,10 @@ int watch_run(Perfctl *p, const WatchOptions *options) {
         callbacks.end = on_end;
         callbacks.wall = on_wall;
         w.loop.tick = p->gap.why ? on_tick : NULL;
-        r = stream_loop_run(&w.loop, &options->subscription, &callbacks, NULL);
+        r = stream_loop_run(&w.loop, &options->subscription, &callbacks, options->has_names ? choose : NULL);
         put_host_gap_alone(&w); /* it was lost again */
         host_note(p, NOTE_SUM, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %s", w.printed, w.received, w.missed, w.missed_for);
+        frame_names_free(w.names);
         kallsyms_deinit(&w.symbols);
         item_plans_deinit(&w.plans);
         return r;

@@ -12,6 +12,7 @@ typedef struct WatchOptions {
         TimeForm time;     /* of lines for people */
         ItemColumns columns;
         bool raw;
+        bool has_names;  /* of the frames of callchains */
         bool has_tables; /* always print the closing ledger */
         bool may_lose;   /* what was lost is told, and is no failure */
 } WatchOptions;

@@ -33,11 +33,13 @@ static bool has_same_id(const Dso *dso, const ElfFile *f) {
         return dso->id.n == f->id.n && memcmp(dso->id.bytes, f->id.bytes, f->id.n) == 0;
 }
 
-static bool fits(const Dso *dso, int fd, const struct stat *status, const ElfFile *f) {
+static bool fits(const perfd_symbolizer *s, const Dso *dso, int fd, const struct stat *status, const ElfFile *f) {
         int generation = 0;
 
         if (dso->has_mapped_id)
                 return has_same_id(dso, f);
+        if (s->is_remote && !s->root) /* a path, and numbers of another host's inodes, are no proof */
+                return false;
         if (dso->ino == 0 || status->st_dev != makedev(dso->maj, dso->min))
                 return true;
         if (status->st_ino != dso->ino)
@@ -51,7 +53,7 @@ static bool try_path(const perfd_symbolizer *s, const Dso *dso, const char *root
 
         if (fd < 0)
                 return false;
-        if (elf_file_open(&found->file, fd, s->memory_max) && fits(dso, fd, &status, &found->file)) {
+        if (elf_file_open(&found->file, fd, s->memory_max) && fits(s, dso, fd, &status, &found->file)) {
                 found->fd = fd;
                 return true;
         }

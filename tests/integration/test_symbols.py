@@ -221,6 +221,43 @@ def test_recording():
         check(frames_of and all(us[2] == "[unknown]" for us in frames_of), frames_of[:3])
 
 
+def live(daemon, *words):
+    done = subprocess.run([PERFCTL, "--socket", daemon.control, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=perfd.PATIENCE, check=False)
+    equal(done.returncode, 0, done.stderr)
+    return [json.loads(line) for line in done.stdout.splitlines()] if "--json" in words else done.stdout
+
+
+def place(frame):
+    return frame["dso"], f"{frame['symbol']}+0x{frame['offset']:x}"
+
+
+def test_watch():
+    """Of a program that runs already, and of one that is started: the frames of its own calls, with the files and build ids; no side record
+    that was not asked for is printed."""
+    with perfd.Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        path = build(folder)
+        own, library = (path, build_id(path)), os.path.join(folder, "libnames.so")
+        rows = live(daemon, "--json", "watch", "cpu-clock:u", "-c", "100us", "-g", "--", path, "1000")
+        samples = [row for row in rows if row["kind"] == "sample" and row["comm"] == "program"]
+        equal({row["kind"] for row in rows} - {"wall", "ring"}, {"start", "sample", "end", "event", "subscriber"}, "kinds of lines")
+        chains = [row["user_callchain"] for row in samples if row["user_callchain"][0]["symbol"] == "local"]
+        check(chains, f"none of {len(samples)} samples is in local()")
+        for chain in chains:
+            equal([f["symbol"] for f in chain[:4]], ["local", "outer::inner", "core::fmt::Formatter::pad", "main"], "a chain")
+            equal({(f["dso"], f["build_id"]) for f in chain[:4]}, {own}, "its files")
+        check(any(place(row["user_callchain"][0])[0] == library and row["user_callchain"][1]["symbol"] == "main" for row in samples), "library")
+        rows = live(daemon, "--json", "watch", "cpu-clock:u", "-c", "100us", "-g", "--no-symbols", "--", path, "100")
+        check(all(isinstance(ip, str) for row in rows for ip in row.get("user_callchain", [])), "with --no-symbols")
+        process = subprocess.Popen([path, "1000000000"])
+        try:
+            text = live(daemon, "watch", "cpu-clock:u", "-c", "100us", "-g", "--count", "200", "--pid", str(process.pid))
+        finally:
+            process.kill()
+            process.wait()
+        check(re.search(rf"^\tuser\t[0-9a-f]+\tlocal\+0x[0-9a-f]+ \({path}\)\n\t\t[0-9a-f]+\touter::inner\+0x9 \({path}\)$", text, re.M), text[:2000])
+
+
 def test_perf_map():
     """The list of a JIT compiler of a process that lives; one of another user is not believed."""
     code = "import mmap,sys; m=mmap.mmap(-1,4096,prot=7); import ctypes; print(hex(ctypes.addressof(ctypes.c_char.from_buffer(m))),flush=True); sys.stdin.read()"

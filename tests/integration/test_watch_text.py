@@ -243,7 +243,7 @@ def test_strings_of_the_kernel():
 
 
 def test_names_of_callchains():
-    """Of the kernel's addresses the function and the place in it, as /proc/kallsyms has them; those of user space are numbers."""
+    """With --no-symbols, of the kernel's addresses the function and the place in it, as /proc/kallsyms has them; those of user space are numbers."""
     me = "--pid", str(os.getpid())
     functions = {}
     with open("/proc/kallsyms", encoding="ascii") as file:
@@ -252,7 +252,7 @@ def test_names_of_callchains():
     if functions["schedule"] == {0}:
         raise perfd.Skip("kernel.kptr_restrict hides the kernel's addresses")
     with perfd.Daemon() as daemon:
-        watch = start(daemon, "watch", "--count", "1", "-g", *me, "sched:sched_switch")
+        watch = start(daemon, "watch", "--no-symbols", "--count", "1", "-g", *me, "sched:sched_switch")
         perfd.wait_until(lambda: daemon.status().n_subscribers == 1, "the watch to begin")
         time.sleep(0.001)  # it gives the CPU away
         lines = [line.split("\t")[1:] for line in watch.communicate(timeout=perfd.PATIENCE)[0].splitlines() if line.startswith("\t")]

@@ -341,7 +341,7 @@ static void test_watch_names(void **state) {
         Perfd__V1__Request *request;
         Ran r;
 
-        run_start(&r, WORDS("watch", "--count", "1", "my,name"));
+        run_start(&r, WORDS("watch", "--no-symbols", "--count", "1", "my,name"));
         run_greet(&r);
         play_request_free(play_request(r.daemon));
         play_running(&r, 2, "my,name");
@@ -350,7 +350,7 @@ static void test_watch_names(void **state) {
         run_end(&r);
         assert_ran(&r, PERFCTL_FAILED, "", "perfctl: watch: it is refused\n");
 
-        run_start(&r, WORDS("watch", "--count", "1", "my,name", "-e", "a:b,c"));
+        run_start(&r, WORDS("watch", "--no-symbols", "--count", "1", "my,name", "-e", "a:b,c"));
         run_greet(&r);
         play_request_free(play_request(r.daemon));
         play_running(&r, 2, "other:event");
@@ -388,7 +388,7 @@ static void test_watch_name_race(void **state) {
         char name[64];
         Ran r;
 
-        run_start(&r, WORDS("watch", "a:b", "a:b", "a:*", "--pid", "1"));
+        run_start(&r, WORDS("watch", "--no-symbols", "a:b", "a:b", "a:*", "--pid", "1"));
         (void)snprintf(name, sizeof(name), "a:b~%d", (int)r.pid);
         run_greet(&r);
         for (uint64_t id = 2; id < 9; id += 2) {

@@ -42,7 +42,7 @@ static void check_shown(Shown *list, size_t n, bool json) {
         packet.sequence = 2;
         packet.items = items;
         packet.n_items = n;
-        run_start(&r, json ? WORDS("watch", "--json") : WORDS("watch"));
+        run_start(&r, json ? WORDS("watch", "--no-symbols", "--json") : WORDS("watch", "--no-symbols"));
         run_greet(&r);
         play_request_free(play_request(r.daemon));
         play_ok(r.daemon, 2);

@@ -5,9 +5,13 @@
 #include "tests/unit/perfctl-rig.h"
 #include "tests/unit/played-stream.h"
 
-/* Subscribed, with the start and `n` items on their way. */
-/* On a terminal it has asked before, and once, what runs: for what it may have to say, and for the event that it has named. */
+/*
+ * Subscribed, with the start and `n` items on their way. It has asked before what runs: for names of callchains, and on a terminal once for what it may have to say and for the event that it has
+ * named.
+ */
 static void watch_begin(Ran *r, size_t n, bool is_terminal) {
+        const uint64_t last = is_terminal ? 4 : 3;
+        uint64_t id = 2;
         Perfd__V1__EventState event = PERFD__V1__EVENT_STATE__INIT;
         Perfd__V1__EventSpec spec = PERFD__V1__EVENT_SPEC__INIT;
 
@@ -17,15 +21,15 @@ static void watch_begin(Ran *r, size_t n, bool is_terminal) {
         event.enabled = true;
         run_greet(r);
         play_request_free(play_request(r->daemon));
-        if (is_terminal) {
+        for (; id < last; id++) {
                 Perfd__V1__Request *request;
 
-                play_listed(r, 2, &event);
+                play_listed(r, id, &event);
                 request = play_request(r->daemon);
-                assert_int_equal(request->body_case, PERFD__V1__REQUEST__BODY_SUBSCRIBE);
+                assert_int_equal(request->body_case, id + 1 < last ? PERFD__V1__REQUEST__BODY_LIST : PERFD__V1__REQUEST__BODY_SUBSCRIBE);
                 play_request_free(request);
         }
-        play_ok(r->daemon, is_terminal ? 3 : 2);
+        play_ok(r->daemon, id);
         play_start(r->daemon);
         play_items(r->daemon, 2, 5000000100, n);
 }
@@ -38,13 +42,15 @@ static void watch_start(Ran *r, const char *const *words, size_t n) {
 #define JSON_START                                                                                                     \
         "{\"kind\":\"start\",\"clock\":\"monotonic\",\"wall_offset\":-5,\"host\":\"h\",\"kernel\":\"\",\"cpus\":2,"      \
         "\"order\":\"time\",\"queue_bytes\":0}\n"
+/* The event has no callchains that are known of. */
+#define JSON_FRAME(ip) "{\"ip\":\"" ip "\",\"symbol\":null,\"offset\":null,\"dso\":null,\"build_id\":null}"
 #define JSON_ITEM(time, wall)                                                                                              \
         "{\"kind\":\"sample\",\"time\":" time ",\"wall\":" wall ",\"event\":\"mine\",\"kernel_event\":\"group:event\",\"cpu\":1,\"pid\":10,\"tid\":11,\"comm\":\"a b\","   \
         "\"exe\":\"/bin/a\",\"uid\":0,\"cgroup\":\"/pod/x.service\",\"container\":\"0123456789ab\",\"runtime\":\"docker\","    \
         "\"unit\":\"x.service\","   \
         "\"fields\":{\"state\":-1,\"args\":[5,18446744073709551615],\"name\":\"a\\uefff\\\"b\",\"list\":[300,0,65535]," \
         "\"flags\":66,\"blob\":\"000102fe\"},\"names\":{\"state\":\"GONE\",\"flags\":\"WR|0x40\"},"                     \
-        "\"kernel_callchain\":[\"0xffffffff81000000\",\"0xffffffff81000042\"]}\n"
+        "\"kernel_callchain\":[" JSON_FRAME("0xffffffff81000000") "," JSON_FRAME("0xffffffff81000042") "]}\n"
 #define JSON_LEDGER(occurred, sent, balanced)                                                                          \
         "{\"kind\":\"event\",\"event\":\"mine\",\"id\":7,\"cpu\":1,\"occurred\":" occurred ",\"delivered\":" sent       \
         ",\"filtered\":0,\"lost\":{\"kernel_ring\":1},\"balanced\":" balanced ",\"exact\":true,\"count\":4,"            \
@@ -269,8 +275,11 @@ static void test_watch_nothing_runs(void **state) {
         yes.body_case = PERFD__V1__RESPONSE__BODY_LIST;
         yes.list = &list;
         play_response(r.daemon, &yes);
+        play_request_free(play_request(r.daemon)); /* for names of callchains */
+        yes.id = 3;
+        play_response(r.daemon, &yes);
         play_request_free(play_request(r.daemon));
-        play_no(&r, 3, PERFD__V1__STATUS__STATUS_INVALID, "bad-request", "there are too many");
+        play_no(&r, 4, PERFD__V1__STATUS__STATUS_INVALID, "bad-request", "there are too many");
         run_end(&r);
         assert_int_equal(r.code, PERFCTL_FAILED);
         assert_non_null(strstr(r.message, "perfctl: watch: no running events: waiting for events that other clients add. `perfctl watch EVENT` "
