@@ -119,6 +119,7 @@ typedef struct Dispatcher {
         bool is_wall_set;    /* it was; not told yet */
         TaskTable tasks[_STREAM_ORDER_MAX]; /* as of the last item of this order */
         UidChanges uids;     /* that the table of STREAM_BY_TIME does not have yet */
+        bool uids_are_behind; /* the socket was not read to its end */
         nsec_t merged_until; /* the limit of merge_next() so far */
         nsec_t *watermarks;  /* by slot */
         PipeProgress *progress;   /* by slot */

@@ -100,22 +100,31 @@ static int dispatcher_confirm_cgroup(Dispatcher *d, StreamOrder order, Process *
         return r < 0 ? r : task_table_confirm_cgroup(&d->tasks[order], p, path, id);
 }
 
-/* What /proc says holds from now on. Of a process whose change may be among the reports that were lost, what held before is unknown. */
-static bool dispatcher_holds_already(Dispatcher *d, StreamOrder order, const Process *p, uint32_t uid) {
-        const UidChange change = { .time = clock_now(d->clock), .pid = p->pid, .uid = uid };
+/*
+ * What /proc says holds from now on, and a sample that is released in the order of time is older: reports of what has changed in between
+ * are still to come, or were lost. So it becomes a change of this moment, and what held before is unknown. /proc is read on both sides
+ * of the moment, or a change in between would be one too early.
+ */
+static void dispatcher_put_uid_of_now(Dispatcher *d, uint32_t pid, uint32_t uid) {
+        const UidChange change = { .time = clock_now(d->clock), .pid = pid, .uid = uid };
+        uint32_t after;
 
-        if (!p->uid_is_lost || order != STREAM_BY_TIME || (p->has_uid && p->uid == uid))
-                return true;
-        (void)uid_changes_add(&d->uids, change); /* without memory it stays unknown */
-        return false;
+        if (process_read_uid(pid, &after) && after == uid)
+                (void)uid_changes_add(&d->uids, change); /* without memory it stays unknown */
 }
 
 /* Only of processes that somebody asks for, and once after each exec: some 10 us. */
 static void dispatcher_confirm_uid(Dispatcher *d, StreamOrder order, Process *p) {
+        TaskTable *t = &d->tasks[order];
+        const bool is_losing = t->uids_lost_until == UINT64_MAX;
         uint32_t uid = 0;
-        bool is_known = d->reads_proc && process_read_uid(p->pid, &uid) && dispatcher_holds_already(d, order, p, uid);
+        bool is_known = d->reads_proc && !is_losing && process_read_uid(p->pid, &uid);
 
-        task_table_confirm_uid(&d->tasks[order], p, is_known, uid);
+        if (is_known && d->uid_socket && order == STREAM_BY_TIME) {
+                dispatcher_put_uid_of_now(d, p->pid, uid);
+                is_known = false;
+        }
+        task_table_confirm_uid(t, p, is_known, uid);
 }
 
 int dispatcher_confirm(Dispatcher *d, StreamOrder order, Task *task) {

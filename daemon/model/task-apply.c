@@ -27,6 +27,14 @@ static Task *task_table_put_unknown(TaskTable *t, uint32_t pid, uint32_t tid, ns
         return task;
 }
 
+/* What was told of this time may have changed without a report. */
+static void process_doubt_uid(const TaskTable *t, Process *p, nsec_t time) {
+        if (t->uids_lost_until == 0 || time > t->uids_lost_until)
+                return;
+        p->uid_is_guess = p->uid_is_lost = true;
+        task_channels_change(&p->channels);
+}
+
 void task_inherit(TaskTable *t, Task *task, const Task *parent) {
         const Process *from = parent->process;
         Process *p = task->process;
@@ -37,6 +45,7 @@ void task_inherit(TaskTable *t, Task *task, const Task *parent) {
                 p->uid = from->uid;
                 p->uid_is_guess = from->has_uid || from->uid_is_lost ? from->uid_is_guess : t->confirms_uids;
                 p->uid_is_lost = from->uid_is_lost;
+                process_doubt_uid(t, p, p->start); /* its parent's may be confirmed, for a later time */
         }
         if (!p->executable && p->exec_at == 0)
                 p->executable = text_ref(from->executable);
@@ -210,9 +219,14 @@ int task_table_set_uid(TaskTable *t, nsec_t time, uint32_t pid, uint32_t uid) {
         p = task->process;
         if (p->pid != pid || time < p->uid_at || time < p->start)
                 return 0;
+        process_set_uid(t, p, time, uid);
+        return 0;
+}
+
+void process_set_uid(TaskTable *t, Process *p, nsec_t time, uint32_t uid) {
         p->uid_at = time;
         task_table_confirm_uid(t, p, true, uid);
-        return 0;
+        process_doubt_uid(t, p, time);
 }
 
 void task_table_confirm_uid(TaskTable *t, Process *p, bool is_known, uint32_t uid) {
@@ -225,7 +239,8 @@ void task_table_confirm_uid(TaskTable *t, Process *p, bool is_known, uint32_t ui
         p->uid = is_known ? uid : 0;
 }
 
-void task_table_doubt_uids(TaskTable *t) {
+void task_table_doubt_uids(TaskTable *t, nsec_t until) {
+        t->uids_lost_until = until;
         task_table_forget_hints(t);
         for (uint32_t i = 0; i <= t->mask; i++)
                 for (Task *task = t->buckets[i]; task; task = task->next) {

@@ -32,10 +32,8 @@ static int learn_process(TaskTable *t, Process *p, const ScannedProcess *s) {
                 task_channels_change(&p->channels);
         p->has_origin = true;
         p->parent = s->parent;
-        if (p->uid_at <= s->time) {
-                task_table_confirm_uid(t, p, true, s->uid);
-                p->uid_at = s->time;
-        }
+        if (p->uid_at <= s->time)
+                process_set_uid(t, p, s->time, s->uid);
         if (!p->start)
                 p->start = s->start;
         if (p->exec_at <= s->time) {

@@ -74,6 +74,7 @@ typedef struct TaskTable {
         uint32_t hand;         /* bucket where the search for unused ones goes on */
         uint32_t scan;         /* number of the last one */
         TextTable texts;
+        nsec_t uids_lost_until; /* whatever was told of uids up to then may have changed unreported; 0: nothing was lost; UINT64_MAX: still */
         bool guesses_uids;  /* nothing tells of changes of uids: they are guesses after an exec or another change */
         bool confirms_uids; /* that of a process whose beginning was lost can be asked for */
         bool guesses; /* nothing tells of moves between cgroups: whoever describes a process confirms its cgroup before */
@@ -104,8 +105,11 @@ int task_table_learn(TaskTable *t, const TaskScan *scan);
 int task_table_confirm_cgroup(TaskTable *t, Process *p, const char *path, uint64_t id);
 /* The process has another uid from then on. -ENOMEM */
 int task_table_set_uid(TaskTable *t, nsec_t time, uint32_t pid, uint32_t uid);
-/* Changes of uids were lost: all are guesses. */
-void task_table_doubt_uids(TaskTable *t);
+/*
+ * Changes of uids were lost, the last of them not after `until`; UINT64_MAX: it goes on. All are guesses, and so is what is told later of
+ * that time.
+ */
+void task_table_doubt_uids(TaskTable *t, nsec_t until);
 /* Which uid the process has now; not known: it is gone. */
 void task_table_confirm_uid(TaskTable *t, Process *p, bool is_known, uint32_t uid);
 /* Who has no pid here. -ENOMEM */
@@ -160,6 +164,8 @@ int task_table_prune(TaskTable *t, TaskForgotten forgotten, void *userdata, uint
 
 /* Before a change: it may be of what a hint says, also of other threads of the process. */
 void task_table_forget_hints(TaskTable *t);
+/* The process has had this uid at `time`. */
+void process_set_uid(TaskTable *t, Process *p, nsec_t time, uint32_t uid);
 /* NULL: no memory. */
 Process *process_new(uint32_t pid);
 Process *process_ref(Process *p);

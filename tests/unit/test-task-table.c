@@ -162,7 +162,7 @@ static void test_uids(void **state) {
         put_fork(&t, 150, 10, 10, 40, 40);
         check(&t, 40, "40 sh /bin/sh /user 10 36");
 
-        task_table_doubt_uids(&t); /* some were lost */
+        task_table_doubt_uids(&t, 155); /* some were lost */
         task_table_confirm_uid(&t, task_table_find(&t, 40)->process, true, 36);
         task_table_confirm_uid(&t, task_table_find(&t, 30)->process, false, 0);
         check(&t, 40, "40 sh /bin/sh /user 10 36");
@@ -171,6 +171,46 @@ static void test_uids(void **state) {
         assert_false(task_table_find(&t, 50)->process->uid_is_guess);
         put_fork(&t, 161, 20, 20, 51, 51); /* of whom it is a guess still */
         assert_true(task_table_find(&t, 51)->process->uid_is_guess);
+        task_table_deinit(&t);
+}
+
+static bool is_doubtful(TaskTable *t, uint32_t pid) {
+        const Process *p = task_table_find(t, pid)->process;
+
+        assert_int_equal(p->uid_is_guess, p->uid_is_lost);
+        return p->uid_is_lost;
+}
+
+/* What is told of the time of a loss is in doubt, whenever it is told. */
+static void test_lost_uids(void **state) {
+        TaskTable t;
+
+        init(&t);
+        t.confirms_uids = true;
+        put_fork(&t, 110, 10, 10, 20, 20);
+        assert_false(is_doubtful(&t, 20));
+        task_table_doubt_uids(&t, UINT64_MAX); /* and it goes on */
+        assert_true(is_doubtful(&t, 20));
+        put_uid(&t, 130, 20, 33);
+        assert_true(is_doubtful(&t, 20));
+        task_table_doubt_uids(&t, 200);
+        put_uid(&t, 150, 20, 34); /* has waited for the merge: one behind it was lost */
+        assert_true(is_doubtful(&t, 20));
+        task_table_confirm_uid(&t, task_table_find(&t, 10)->process, true, 1000);
+        put_fork(&t, 160, 10, 10, 30, 30); /* whose own change was lost */
+        assert_true(is_doubtful(&t, 30));
+        put_fork(&t, 200, 10, 10, 40, 40);
+        assert_true(is_doubtful(&t, 40));
+        put_fork(&t, 201, 10, 10, 50, 50); /* behind it reports are whole again */
+        assert_false(is_doubtful(&t, 50));
+        put_fork(&t, 202, 30, 30, 60, 60);
+        assert_true(is_doubtful(&t, 60));
+        put_uid(&t, 203, 30, 33);
+        assert_false(is_doubtful(&t, 30));
+        check(&t, 30, "30 sh /bin/sh /user 10 33");
+        describe(&t, task_table_find(&t, 30), 1);
+        task_table_doubt_uids(&t, 300);
+        assert_true(task_was_described(task_table_find(&t, 30), base + 1)); /* with what is not known any more */
         task_table_deinit(&t);
 }
 
@@ -447,6 +487,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_lives),
                 cmocka_unit_test(test_uids),
+                cmocka_unit_test(test_lost_uids),
                 cmocka_unit_test(test_uids_of_proc),
                 cmocka_unit_test(test_learn),        cmocka_unit_test(test_many_channels),
                 OF_FIRST(test_descriptions),         OF_LAST(test_descriptions),
