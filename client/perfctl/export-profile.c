@@ -1,6 +1,7 @@
 /* Forms that have sums of stacks, and not each sample. */
 #include "client/perfctl/export.h"
-#include "client/perfctl/sample-profile.h"
+#include "client/perfctl/off-cpu-profile.h"
+#include "client/perfctl/output-file.h"
 #include "client/profile/folded.h"
 #include "client/profile/pprof.h"
 #include "client/profile/speedscope.h"
@@ -8,24 +9,18 @@
 typedef int (*WriteProfile)(FILE *out, const Profile *p, const char *title);
 
 static int export_profile(Perfctl *p, SampleSource source, FILE *out, bool *ret_is_whole, WriteProfile write) {
-        SampleProfile *s = sample_profile_new(p);
-        int code, r;
+        const bool is_off_cpu = perfctl_get(p, "off-cpu");
+        SampleProfile *s = is_off_cpu ? sample_profile_new(p, OFF_CPU_VALUE, "nanoseconds") : sample_profile_new(p, "samples", "count");
+        int code = is_off_cpu ? off_cpu_profile_run(p, s, source) : sample_profile_run(s, source);
 
-        source.has_names = true;
-        source.order = PERFD_RECORDING_ORDER_CAUSAL;
-        source.userdata = s;
-        source.take = sample_profile_take;
-        source.event = sample_profile_add_event;
-        code = sample_source_run(p, &source);
-        if (sample_profile_status(s) != 0)
-                code = sample_profile_status(s);
-        else if (!sample_profile_get(s))
-                code = perfctl_fail(p, PERFCTL_FAILED, "%s: it has no samples%s", source.input,
-                                    p->n_arguments > 0 ? " of these events" : "");
-        else if ((r = write(out, sample_profile_get(s), source.input)) != 0)
-                code = perfctl_fail(p, PERFCTL_FAILED, "%s", sample_profile_error(r));
-        else
-                *ret_is_whole = true;
+        if (sample_profile_get(s) && !sample_profile_has_failed(s)) {
+                const int r = output_file_check(out, write(out, sample_profile_get(s), source.input));
+
+                if (r != 0)
+                        code = perfctl_fail(p, PERFCTL_FAILED, "%s", sample_profile_error(r));
+                else
+                        *ret_is_whole = true;
+        }
         sample_profile_free(s);
         return code;
 }

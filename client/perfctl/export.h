@@ -8,6 +8,7 @@
 typedef struct ExportFormat {
         const char *name;  /* of --to */
         bool is_binary;    /* not for a terminal */
+        bool has_sums;     /* of stacks, and so --off-cpu can be its sums */
         /*
          * Writes all samples of the source, whose userdata and callbacks are its own. An exit status, after a message if it is not 0;
          * ret_is_whole: what was read of a recording that is damaged is written nevertheless.

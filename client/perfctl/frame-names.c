@@ -244,3 +244,16 @@ size_t frame_names_of(FrameNames *f, const perfd_item *item, const NamedFrame **
         frame_names_find(f, perfd_item_pid(item), perfd_item_time(item), ip, ip >= KERNEL_ADDRESS, false, frame);
         return 1;
 }
+
+char *frame_name_of_file(perfd_text dso) {
+        const char *slash = dso.length > 0 ? strrchr(dso.bytes, '/') : NULL, *file = slash ? slash + 1 : dso.bytes;
+        char *name;
+
+        if (dso.length == 0)
+                return must_have(strdup("[unknown]" /* as perf-report(1) has it */));
+        if (*file == '[')
+                return must_have(strdup(file));
+        name = must_have(malloc(strlen(file) + 3));
+        (void)stpcpy(stpcpy(stpcpy(name, "["), file), "]");
+        return name;
+}

@@ -46,3 +46,6 @@ void frame_names_find(FrameNames *f, uint32_t pid, uint64_t time, uint64_t ip, b
 size_t frame_names_of(FrameNames *f, const perfd_item *item, const NamedFrame **ret);
 /* The same of the callchain alone. */
 size_t frame_names_of_callchain(FrameNames *f, const perfd_item *item, const NamedFrame **ret);
+
+/* What has no symbol is called by its file, as stackcollapse-perf.pl has it: "[libc.so.6]", "[unknown]" without one. malloc */
+char *frame_name_of_file(perfd_text dso);

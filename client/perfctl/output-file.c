@@ -55,13 +55,20 @@ static int give_name(const OutputFile *f) {
         return r;
 }
 
+int output_file_check(FILE *out, int error) {
+        if (error != -EPIPE || out != stdout)
+                return error;
+        clearerr(out); /* of which output_file_close() would say that it failed */
+        return 0;
+}
+
 int output_file_close(const Perfctl *p, OutputFile *f, bool is_whole) {
         const bool is_said = !is_whole; /* why */
         int r = 0;
 
         errno = 0;
         if (fflush(f->out) != 0 || ferror(f->out))
-                r = -(errno ? errno : EIO);
+                r = output_file_check(f->out, -(errno ? errno : EIO));
         if (f->part) {
                 is_whole = is_whole && r == 0;
                 if (is_whole && set_mode(fileno(f->out)) != 0)

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define UNKNOWN "[unknown]" /* as perf-report(1) has it */
 #define BUILD_ID_TEXT (2 * 64 + 1)
 #define COMM_MAX ((size_t)256)
 
@@ -36,15 +35,15 @@ struct SampleProfile {
         KnownFrame *known; /* open addressing, a power of two */
         size_t n_known, known_room;
         KnownTask tasks[N_KNOWN_TASKS];
-        uint32_t ids[PROFILE_DEPTH_MAX];
+        uint32_t ids[PROFILE_DEPTH_MAX + 1];
         int status;
 };
 
-SampleProfile *sample_profile_new(Perfctl *p) {
+SampleProfile *sample_profile_new(Perfctl *p, const char *value, const char *unit) {
         SampleProfile *s = must_have(calloc(1, sizeof(*s)));
 
         s->p = p;
-        s->values[s->n_values++] = (ProfileValue){ .name = "samples", .unit = "count" };
+        s->values[s->n_values++] = (ProfileValue){ .name = value, .unit = unit };
         s->known_room = 1024;
         s->known = must_have(calloc(s->known_room, sizeof(*s->known)));
         return s;
@@ -63,12 +62,12 @@ SampleProfile *sample_profile_free(SampleProfile *s) {
         return NULL;
 }
 
-const Profile *sample_profile_get(const SampleProfile *s) {
+Profile *sample_profile_get(const SampleProfile *s) {
         return s->profile;
 }
 
-int sample_profile_status(const SampleProfile *s) {
-        return s->status;
+bool sample_profile_has_failed(const SampleProfile *s) {
+        return s->status != 0;
 }
 
 const char *sample_profile_error(int code) {
@@ -90,11 +89,16 @@ const char *sample_profile_error(int code) {
         }
 }
 
-/* False after a message, unless code is 0. */
-static bool is_done(SampleProfile *s, int code) {
+bool sample_profile_check(SampleProfile *s, int code) {
         if (code != 0)
                 s->status = perfctl_fail(s->p, PERFCTL_FAILED, "%s", sample_profile_error(code));
         return code == 0;
+}
+
+int sample_profile_end(SampleProfile *s, const char *input, int code) {
+        if (s->status == 0 && code == 0 && !s->profile)
+                return perfctl_fail(s->p, PERFCTL_FAILED, "%s: it has no samples%s", input, s->p->n_arguments > 0 ? " of these events" : "");
+        return s->status != 0 ? s->status : code;
 }
 
 /* ---- values --------------------------------------------------------------------------------------------------------------------- */
@@ -113,7 +117,7 @@ static void add_value(SampleProfile *s, const perfd_recorded_event *e) {
         if (!s->profile)
                 return;
         larger = must_have(profile_new(s->values, s->n_values));
-        if (is_done(s, profile_append(larger, s->profile, 0))) {
+        if (sample_profile_check(s, profile_append(larger, s->profile, 0))) {
                 profile_free(s->profile);
                 s->profile = larger;
                 s->n_known = 0; /* ids are others now */
@@ -126,7 +130,7 @@ static void add_value(SampleProfile *s, const perfd_recorded_event *e) {
                 profile_free(larger);
 }
 
-void sample_profile_add_event(void *userdata, const perfd_recorded_event *event) {
+static void add_event(void *userdata, const perfd_recorded_event *event) {
         SampleProfile *s = userdata;
 
         for (size_t i = 1; i < s->n_values; i++)
@@ -179,20 +183,6 @@ static const char *string_of(perfd_text text) {
         return text.length > 0 ? text.bytes : NULL;
 }
 
-/* What has no symbol is called by its file, as stackcollapse-perf.pl has it: "[libc.so.6]". malloc */
-static char *name_of_file(perfd_text dso) {
-        const char *slash = dso.length > 0 ? strrchr(dso.bytes, '/') : NULL, *file = slash ? slash + 1 : dso.bytes;
-        char *name;
-
-        if (dso.length == 0)
-                return must_have(strdup(UNKNOWN));
-        if (*file == '[')
-                return must_have(strdup(file));
-        name = must_have(malloc(strlen(file) + 3));
-        (void)stpcpy(stpcpy(stpcpy(name, "["), file), "]");
-        return name;
-}
-
 static const char *build_id_text(perfd_text id, char text[static BUILD_ID_TEXT]) {
         static const char digits[] = "0123456789abcdef";
         size_t n = 0;
@@ -213,7 +203,7 @@ static int add_frame(SampleProfile *s, const NamedFrame *f, uint32_t *ret) {
         int code;
 
         if (!frame.symbol)
-                frame.symbol = unnamed = name_of_file(f->name->dso);
+                frame.symbol = unnamed = frame_name_of_file(f->name->dso);
         code = profile_add_frame(s->profile, &frame, ret);
         free(unnamed);
         return code;
@@ -271,22 +261,37 @@ static int find_task(SampleProfile *s, const perfd_item *item, uint32_t *ret) {
 
 /* ---- samples -------------------------------------------------------------------------------------------------------------------- */
 
-bool sample_profile_take(void *userdata, const SourceSample *sample) {
-        SampleProfile *s = userdata;
-        uint64_t values[PROFILE_VALUES_MAX];
-        uint32_t task;
-        int code;
+int sample_profile_find(SampleProfile *s, const SourceSample *sample, uint32_t *ret_task, uint32_t **ret_frames) {
+        int code = sample->n_frames > PROFILE_DEPTH_MAX ? PROFILE_E_TOO_DEEP : 0;
 
         if (!s->profile)
                 s->profile = must_have(profile_new(s->values, s->n_values));
-        if (sample->n_frames > PROFILE_DEPTH_MAX)
-                return is_done(s, PROFILE_E_TOO_DEEP);
-        code = find_task(s, sample->item, &task);
-        for (size_t i = 0; code == 0 && i < sample->n_frames; i++) /* the outermost first */
+        if (code == 0)
+                code = find_task(s, sample->item, ret_task);
+        for (size_t i = 0; code == 0 && i < sample->n_frames; i++)
                 code = find_frame(s, &sample->frames[sample->n_frames - 1 - i], &s->ids[i]);
+        *ret_frames = s->ids;
+        return code;
+}
+
+static bool take(void *userdata, const SourceSample *sample) {
+        SampleProfile *s = userdata;
+        uint64_t values[PROFILE_VALUES_MAX];
+        uint32_t *frames, task;
+        int code = sample_profile_find(s, sample, &task, &frames);
+
         if (code == 0) {
                 fill_values(s, sample, values);
-                code = profile_add(s->profile, task, s->ids, sample->n_frames, values, 0);
+                code = profile_add(s->profile, task, frames, sample->n_frames, values, 0);
         }
-        return is_done(s, code);
+        return sample_profile_check(s, code);
+}
+
+int sample_profile_run(SampleProfile *s, SampleSource source) {
+        source.has_names = true;
+        source.order = PERFD_RECORDING_ORDER_CAUSAL;
+        source.userdata = s;
+        source.take = take;
+        source.event = add_event;
+        return sample_profile_end(s, source.input, sample_source_run(s->p, &source));
 }

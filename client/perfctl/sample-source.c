@@ -13,6 +13,8 @@
 #define KERNEL_RECORDS 64 /* those behind are perf's own */
 #define BUILD_ID 67       /* PERF_RECORD_HEADER_BUILD_ID */
 
+#include "client/perfctl/progress.h"
+
 typedef struct Reading {
         Perfctl *p;
         const SampleSource *source;
@@ -22,6 +24,7 @@ typedef struct Reading {
         size_t n_events;
         uint64_t lost;
         bool is_over;
+        Progress progress;
 } Reading;
 
 static bool is_asked_for(const Perfctl *p, const char *name) {
@@ -92,6 +95,7 @@ static int read_all(Reading *r) {
         while (!r->is_over && (code = perfd_recording_next(r->recording, &record)) == 0) {
                 const bool is_sample = record->type == PERF_RECORD_SAMPLE;
 
+                progress_show(&r->progress, record->offset);
                 code = perfd_recording_item(r->recording, record, &item);
                 if (code == 0 && is_sample)
                         take(r, item);
@@ -101,6 +105,7 @@ static int read_all(Reading *r) {
                         take_record(r, record);
         }
         look_at_events(r); /* those without a sample */
+        progress_end(&r->progress); /* before messages */
         return r->is_over || code == PERFD_E_ENDED ?
                        0 : perfctl_fail(r->p, PERFCTL_FAILED, "%s: %s", r->source->input, perfd_recording_error(r->recording));
 }
@@ -132,6 +137,8 @@ static int read_recording(Perfctl *p, const SampleSource *s) {
                 code = perfctl_fail(p, PERFCTL_FAILED, "%s: %s", s->input, perfd_recording_error(r.recording));
         else {
                 look_at_events(&r);
+                if (s->has_progress)
+                        progress_begin(&r.progress, s->input);
                 code = read_all(&r);
                 if (code == 0)
                         code = tell_end(&r);

@@ -35,6 +35,7 @@ typedef struct SampleSource {
         perfd_recording_order order; /* of a recording */
         bool has_names;    /* frames are named; the order must not be that of the file then */
         bool has_chains_only; /* of callchains alone: samples without one have no frame */
+        bool has_progress; /* how much of it was read is shown on stderr, if that is a terminal */
         const char *build_ids; /* as in perfd_symbolizer_options */
         void *userdata;
         /* Each in its turn; false: no more of them are wanted. Valid until it returns. */

@@ -8,10 +8,10 @@
 #define FORMATS "folded perfetto pprof speedscope"
 
 static const ExportFormat formats[] = {
-        { "folded", false, export_folded },
-        { "perfetto", true, export_perfetto },
-        { "pprof", true, export_pprof },
-        { "speedscope", false, export_speedscope },
+        { "folded", false, true, export_folded },
+        { "perfetto", true, false, export_perfetto },
+        { "pprof", true, true, export_pprof },
+        { "speedscope", false, true, export_speedscope },
 };
 
 static const ExportFormat *find_format(const Perfctl *p) {
@@ -29,7 +29,7 @@ static const ExportFormat *find_format(const Perfctl *p) {
 
 static int export_run(Perfctl *p) {
         const char *input = perfctl_get(p, "input"), *output = perfctl_get(p, "output");
-        const SampleSource source = { .input = input ? input : "perf.data" };
+        SampleSource source = { .input = input ? input : "perf.data" };
         const ExportFormat *format = find_format(p);
         OutputFile file = OUTPUT_FILE_NULL;
         bool is_whole = false;
@@ -37,7 +37,10 @@ static int export_run(Perfctl *p) {
 
         if (!format)
                 return PERFCTL_USAGE;
+        if (perfctl_get(p, "off-cpu") && !format->has_sums)
+                return perfctl_fail(p, PERFCTL_USAGE, "--off-cpu is a sum: %s has samples one by one", format->name);
         output = output ? output : "-";
+        source.has_progress = !p->human || strcmp(output, "-") != 0;
         if (format->is_binary && strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
                 return perfctl_fail(p, PERFCTL_USAGE, "%s is not for a terminal: name a file with --output", format->name);
         code = output_file_open(p, output, &file);
@@ -53,6 +56,7 @@ const Verb verb_export = {
         .arguments = "[EVENT...]",
         .help = "write a recording in the form of another tool",
         .options = { { .name = "to", .argument = "FORM", .choices = FORMATS, .help = "folded, perfetto, pprof or speedscope" },
+                     { .name = "off-cpu", .help = "of sums: how long threads did not run, and where, from sched:sched_switch" },
                      { .name = "input", .letter = 'i', .argument = "FILE", .help = "the recording; - is stdin; perf.data if it is not given",
                        .words = WORDS_FILES },
                      { .name = "output", .letter = 'o', .argument = "FILE", .help = "the file; stdout if it is not given, or -",

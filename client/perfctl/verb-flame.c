@@ -2,23 +2,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/perfctl/off-cpu-profile.h"
 #include "client/perfctl/output-file.h"
-#include "client/perfctl/sample-profile.h"
 #include "client/profile/flame.h"
 
-/* Samples of one recording. NULL after a message, or with *ret_code PERFCTL_OK if there is none. */
-static SampleProfile *read_profile(Perfctl *p, const char *input, int *ret_code) {
-        SampleProfile *s = sample_profile_new(p);
-        const SampleSource source = { .input = input, .order = PERFD_RECORDING_ORDER_CAUSAL, .has_names = true, .userdata = s,
-                                      .take = sample_profile_take, .event = sample_profile_add_event };
-        int code = sample_source_run(p, &source);
+static bool is_on_terminal(const Perfctl *p) {
+        const char *path = perfctl_get(p, "output");
 
-        if (sample_profile_status(s) != 0)
-                code = sample_profile_status(s);
-        else if (!sample_profile_get(s))
-                code = perfctl_fail(p, PERFCTL_FAILED, "%s: it has no samples%s", input, p->n_arguments > 0 ? " of these events" : "");
-        *ret_code = code;
-        return sample_profile_get(s) ? s : sample_profile_free(s); /* of a damaged one what is whole is drawn */
+        return p->human && path && strcmp(path, "-") == 0;
+}
+
+/* Samples of one recording. NULL after a message; of a damaged one, whose status is not 0, what is whole is drawn. */
+static SampleProfile *read_profile(Perfctl *p, const char *input, int *ret_code) {
+        const bool is_off_cpu = perfctl_get(p, "off-cpu");
+        SampleProfile *s = is_off_cpu ? sample_profile_new(p, OFF_CPU_VALUE, "nanoseconds") : sample_profile_new(p, "samples", "count");
+        const SampleSource source = { .input = input, .has_progress = !is_on_terminal(p) };
+
+        *ret_code = is_off_cpu ? off_cpu_profile_run(p, s, source) : sample_profile_run(s, source);
+        return sample_profile_get(s) && !sample_profile_has_failed(s) ? s : sample_profile_free(s);
 }
 
 static int write_page(Perfctl *p, const Profile *profile, const Profile *older, const char *title) {
@@ -28,7 +29,7 @@ static int write_page(Perfctl *p, const Profile *profile, const Profile *older, 
 
         if (code != 0)
                 return code;
-        r = flame_write(file.out, profile, older, title);
+        r = output_file_check(file.out, flame_write(file.out, profile, older, title));
         if (r != 0)
                 code = perfctl_fail(p, PERFCTL_FAILED, "%s: %s", file.part ? file.path : "stdout", sample_profile_error(r));
         r = output_file_close(p, &file, code == 0);
@@ -61,6 +62,7 @@ const Verb verb_flame = {
                        .words = WORDS_FILES },
                      { .name = "output", .letter = 'o', .argument = "FILE", .help = "the page; - is stdout; flame.html if it is not given",
                        .words = WORDS_FILES },
+                     { .name = "off-cpu", .help = "how long threads did not run, and where, from sched:sched_switch" },
                      { .name = "diff", .argument = "OLD", .help = "an older recording: what grew since is red, what shrank blue",
                        .words = WORDS_FILES },
                      { .name = "title", .argument = "TEXT", .help = "above the graph; the recording's name if it is not given" } },

@@ -48,7 +48,7 @@ def stack(sample):
     frames = [(f, True) for f in sample.get("kernel_callchain", [])] + [(f, False) for f in sample.get("user_callchain", [])]
     if not frames:
         return None  # the ip alone, of which script does not say the name
-    return ";".join([sample["comm"], *(name_of(frame) + ("_[k]" if kernel else "") for frame, kernel in reversed(frames))])
+    return ";".join([sample["comm"] or "[unknown]", *(name_of(frame) + ("_[k]" if kernel else "") for frame, kernel in reversed(frames))])
 
 
 def name_of(frame):
@@ -58,9 +58,16 @@ def name_of(frame):
     return "[unknown]" if not file else file if file.startswith("[") else f"[{file}]"
 
 
+def sums_of(lines):
+    """Of folded stacks; functions of the same name in several files have lines of their own."""
+    sums = collections.Counter()
+    for where, _, n in (line.rpartition(" ") for line in lines.decode().splitlines()):
+        sums[where] += int(n)
+    return dict(sums)
+
+
 def folded(*words):
-    lines = [line.rpartition(" ") for line in perfctl("export", "--to", "folded", "-i", recording(), *words).stdout.decode().splitlines()]
-    return {where: int(n) for where, _, n in lines}
+    return sums_of(perfctl("export", "--to", "folded", "-i", recording(), *words).stdout)
 
 
 def test_folded():
@@ -93,6 +100,77 @@ def test_speedscope():
     recording()
     said = json.loads(perfctl("export", "--to", "speedscope", "-i", PATH, "page-faults").stdout)
     equal(sum(sum(p["weights"]) for p in said["profiles"]), sum(s["period"] for s in samples("page-faults")), "weights")
+
+
+SWITCHES = os.path.join(FOLDER.name, "switches.data")
+SLEEPS = "import threading, time; t = [threading.Thread(target=time.sleep, args=(0.02,)) for _ in range(3)]; [x.start() for x in t]; [x.join() for x in t]"
+
+
+def switches():
+    """Made once: of all CPUs, with another tracepoint that has other fields, and some of the same names as a sample has."""
+    if not os.path.exists(SWITCHES):
+        run("perf", "record", "-q", "-g", "-a", "-e", "sched:sched_switch,sched:sched_process_exit", "-o", SWITCHES, "--", sys.executable,
+            "-c", SLEEPS)
+    return SWITCHES
+
+
+def off_cpu(every):
+    """Sums of ns by folded stack; threads and ns that are out at the end; switches that are missing. By the definition, and no more."""
+    out, sums, missing = {}, collections.Counter(), 0
+    for s in every:
+        f = s["fields"]
+        if f["next_pid"] in out:
+            where, since = out.pop(f["next_pid"])
+            sums[where] += s["time"] - since
+        if f["prev_pid"] and f["prev_state"] & 0x30:
+            missing += out.pop(f["prev_pid"], None) is not None
+        elif f["prev_pid"]:
+            why = next((name for bits, name in ((1, "sleeping"), (2, "uninterruptible"), (12, "stopped"), (64, "parked"), (128, "idle"))
+                        if f["prev_state"] & bits), "runnable")
+            missing += f["prev_pid"] in out
+            out[f["prev_pid"]] = f"{stack(s)};off-CPU ({why})", s["time"]
+    for where, since in out.values():
+        sums[where] += every[-1]["time"] - since
+    return +sums, len(out), sum(every[-1]["time"] - since for _, since in out.values()), missing
+
+
+def test_off_cpu():
+    """The sums of all switches, to the nanosecond: as folded stacks; the page has them too."""
+    every = [json.loads(line) for line in
+             perfctl("script", "--json", "--order", "time", "-i", switches(), "sched:sched_switch").stdout.splitlines()]
+    expected, n_open, open_nsec, missing = off_cpu(every)
+    check(any(where.startswith("python3") and where.endswith("off-CPU (sleeping)") and ns >= 20_000_000 for where, ns in expected.items()),
+          "no thread of the load has slept")
+    done = perfctl("export", "--to", "folded", "--off-cpu", "-i", SWITCHES)
+    equal(sums_of(done.stdout), dict(expected), "ns by stack")
+    said = done.stderr.decode()
+    check(f"off CPU at the end: {n_open} threads, which are counted up to the last switch, "
+          f"{open_nsec // 10**9}.{open_nsec % 10**9:09} s together" in said, said)
+    equal(int((re.search(r"came back are missing: (\d+);", said) or [0, "0"])[1]), missing, f"missing switches of {said}")
+    path = os.path.join(FOLDER.name, "off.html")
+    perfctl("flame", "--off-cpu", "-i", SWITCHES, "-o", path)
+    check('"values":[{"name":"off-cpu","unit":"nanoseconds"}]' in page(path), "values of the page")
+    sums = json.loads(re.search(r'"sums":(\[[^]]*\])', page(path))[1])
+    equal(sum(sums), sum(expected.values()), "ns of the page")
+    for words, status, text in ((["export", "--to", "folded", "--off-cpu", "-i", recording()], 1, "it has no samples of sched:sched_switch"),
+                                (["flame", "--off-cpu", "-i", PATH, "-o", path], 1, "it has no samples of sched:sched_switch")):
+        said = perfctl(*words, status=status).stderr.decode()
+        check(text in said, f"{words}: {said}")
+
+
+def test_progress():
+    """On a terminal stderr says how much was read, and takes it away; elsewhere it says nothing."""
+    recording()
+    path = os.path.join(FOLDER.name, "folded")
+    words = [PERFCTL, "export", "--to", "folded", "-i", PATH, "-o", path]
+    equal(run(*words).stderr, b"", "said to a pipe")
+    ours, theirs = os.openpty()
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs, timeout=perfd.PATIENCE, check=False)
+    os.close(theirs)
+    said = os.read(ours, 4096).decode()
+    os.close(ours)
+    equal(done.returncode, 0, "status")
+    check(re.fullmatch(r"(\rreading: +\d+ %\r)+\r\x1b\[K", said), repr(said))
 
 
 def page(path):

@@ -1,0 +1,47 @@
+/* The cursor stays at the beginning of the line, so that a message that comes meanwhile is written over it. */
+#include "client/perfctl/progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define INTERVAL_NSEC UINT64_C(200000000)
+#define N_BETWEEN 4096 /* calls: some ms of work */
+
+static uint64_t now(void) {
+        struct timespec t;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &t);
+        return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+void progress_begin(Progress *p, const char *path) {
+        struct stat st;
+
+        *p = (Progress){ .is_shown = false };
+        if (!isatty(STDERR_FILENO) || stat(path, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+                return;
+        p->is_shown = true;
+        p->size = (uint64_t)st.st_size;
+}
+
+void progress_show_slow(Progress *p) {
+        const uint64_t time = now();
+
+        p->n_until = N_BETWEEN;
+        if (time < p->next)
+                return;
+        p->next = time + INTERVAL_NSEC;
+        (void)fprintf(stderr, "\rreading: %3" PRIu64 " %%\r", p->farthest < p->size ? p->farthest * 100 / p->size : 100);
+        (void)fflush(stderr);
+}
+
+void progress_end(Progress *p) {
+        if (!p->is_shown)
+                return;
+        p->is_shown = false;
+        (void)fputs("\r\033[K", stderr); /* EL of ECMA-48 */
+        (void)fflush(stderr);
+}
