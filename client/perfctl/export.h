@@ -22,3 +22,6 @@ int export_pprof(Perfctl *p, SampleSource source, FILE *out, bool *ret_is_whole)
 int export_speedscope(Perfctl *p, SampleSource source, FILE *out, bool *ret_is_whole);
 /* export-perfetto.c: each sample */
 int export_perfetto(Perfctl *p, SampleSource source, FILE *out, bool *ret_is_whole);
+/* export-csv.c, export-jsonl.c: a line for each sample */
+int export_csv(Perfctl *p, SampleSource source, FILE *out, bool *ret_is_whole);
+int export_jsonl(Perfctl *p, SampleSource source, FILE *out, bool *ret_is_whole);

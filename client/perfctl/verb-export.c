@@ -5,13 +5,15 @@
 #include "client/perfctl/export.h"
 #include "client/perfctl/output-file.h"
 
-#define FORMATS "folded perfetto pprof speedscope"
+#define FORMATS "folded perfetto pprof speedscope csv jsonl"
 
 static const ExportFormat formats[] = {
         { "folded", false, true, export_folded },
         { "perfetto", true, false, export_perfetto },
         { "pprof", true, true, export_pprof },
         { "speedscope", false, true, export_speedscope },
+        { "csv", false, false, export_csv },
+        { "jsonl", false, false, export_jsonl },
 };
 
 static const ExportFormat *find_format(const Perfctl *p) {
@@ -55,7 +57,7 @@ const Verb verb_export = {
         .name = "export",
         .arguments = "[EVENT...]",
         .help = "write a recording in the form of another tool",
-        .options = { { .name = "to", .argument = "FORM", .choices = FORMATS, .help = "folded, perfetto, pprof or speedscope" },
+        .options = { { .name = "to", .argument = "FORM", .choices = FORMATS, .help = "folded, pprof, speedscope, perfetto, csv or jsonl" },
                      { .name = "off-cpu", .help = "of sums: how long threads did not run, and where, from sched:sched_switch" },
                      { .name = "input", .letter = 'i', .argument = "FILE", .help = "the recording; - is stdin; perf.data if it is not given",
                        .words = WORDS_FILES },

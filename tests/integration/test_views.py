@@ -2,6 +2,7 @@
 """A recording of perf in the forms of other tools, and as a flame graph: the same sums as the samples have one by one. Needs root, for
 perf record."""
 import collections
+import csv
 import gzip
 import json
 import os
@@ -153,9 +154,41 @@ def test_off_cpu():
     sums = json.loads(re.search(r'"sums":(\[[^]]*\])', page(path))[1])
     equal(sum(sums), sum(expected.values()), "ns of the page")
     for words, status, text in ((["export", "--to", "folded", "--off-cpu", "-i", recording()], 1, "it has no samples of sched:sched_switch"),
-                                (["flame", "--off-cpu", "-i", PATH, "-o", path], 1, "it has no samples of sched:sched_switch")):
+                                (["flame", "--off-cpu", "-i", PATH, "-o", path], 1, "it has no samples of sched:sched_switch"),
+                                (["export", "--to", "csv", "--off-cpu", "-i", SWITCHES], 2, "--off-cpu is a sum: csv has samples one by one")):
         said = perfctl(*words, status=status).stderr.decode()
         check(text in said, f"{words}: {said}")
+
+
+def cell(value):
+    """As CSV has what JSON has."""
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+
+
+def test_lines():
+    """JSON lines as script has them; a row of CSV for each, with all fields of both events, and nothing where an event has none."""
+    path = os.path.join(FOLDER.name, "lines")
+    perfctl("export", "--to", "jsonl", "-i", switches(), "-o", path)
+    equal(page(path), perfctl("script", "--json", "-i", SWITCHES).stdout.decode(), "JSON lines")
+    every = samples(path=SWITCHES)
+    fields = list(dict.fromkeys(name for s in every for name in s["fields"]))
+    check("pid" in fields and "prev_pid" in fields, f"not of both events: {fields}")
+    head = ["time", "event", "cpu", "pid", "tid", "comm"]
+    rest = ["container", "period", "ip", "address", "stack"]
+    names = [f"fields.{name}" if name in head + rest else name for name in fields]
+    perfctl("export", "--to", "csv", "-i", SWITCHES, "-o", path)
+    with open(path, encoding="utf-8", newline="") as f:
+        rows = list(csv.reader(f))
+    equal(rows[0], head + rest + names, "columns")
+    equal(len(rows), 1 + len(every), "rows")
+    for row, s in zip(rows[1:], every):
+        expected = [cell(s[name]) for name in head] + [s.get("container", ""), cell(s["period"]), s["ip"], s.get("address", ""),
+                                                       stack(s).partition(";")[2]]
+        equal(row, expected + [cell(s["fields"][name]) if name in s["fields"] else "" for name in fields], "a row")
+    reader = subprocess.Popen([PERFCTL, "export", "--to", "csv", "-i", SWITCHES], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    reader.stdout.close()  # nobody reads it, which is no failure
+    equal((reader.stderr.read(), reader.wait(perfd.PATIENCE)), (b"", 0), "without a reader")
+    reader.stderr.close()
 
 
 def test_progress():
