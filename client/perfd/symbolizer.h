@@ -25,6 +25,7 @@ typedef struct perfd_symbolizer_options {
         size_t memory_max;         /* bytes, for tables and mappings together; 0: 256 MiB */
         bool is_remote;            /* of another host, or before its last boot: nothing in /proc is of what is asked for */
         bool is_monotonic;         /* times are of CLOCK_MONOTONIC, which JIT compilers write into their dumps */
+        bool has_lines;            /* frames have source lines, and inlined functions are known: debug information is read along with symbols */
         bool has_parameters;       /* names of C++ have the types of theirs, as addr2line -C shows them; else not, as perf does not */
 } perfd_symbolizer_options;
 
@@ -55,6 +56,9 @@ typedef struct perfd_frame {
         perfd_text build_id;       /* of the file; length 0: not known */
         uint64_t address;          /* bytes from the beginning of the file; of the kernel and of JIT code: ip */
         const char *note;          /* why there is no symbol; "" if there is one */
+        perfd_text file;           /* of the source, as its compiler had it; length 0: not known, or not asked for (has_lines) */
+        uint32_t line;             /* 0: not known, or code that the compiler made of no line */
+        const char *line_note;     /* why there is no file; "" if there is one, or it was not asked for */
 } perfd_frame;
 
 typedef struct perfd_symbolizer_counts {
@@ -93,6 +97,15 @@ int perfd_symbolizer_feed(perfd_symbolizer *s, perfd_recording *r, const perfd_r
 
 /* What was at that address at that time (ns). is_kernel: a frame of the kernel; pid is no matter then. 0; -ENOMEM. */
 int perfd_symbolizer_find(perfd_symbolizer *s, uint32_t pid, uint64_t time, uint64_t ip, bool is_kernel, perfd_frame *ret);
+
+/*
+ * The functions that were inlined at that address, from the innermost to the function itself, which is what perfd_symbolizer_find() gives:
+ * each with the line where it calls the one before it, the first with that of the address. Without has_lines, and where nothing was
+ * inlined, there is that one alone. offset is 0 but for the last. Of a return address the call is a byte before it: ask for ip - 1. The
+ * frames are valid until the next call with the perfd_symbolizer. 0; -ENOMEM.
+ */
+int perfd_symbolizer_find_inlined(perfd_symbolizer *s, uint32_t pid, uint64_t time, uint64_t ip, bool is_kernel, const perfd_frame **ret_frames,
+                                  size_t *ret_n);
 
 void perfd_symbolizer_get_counts(const perfd_symbolizer *s, perfd_symbolizer_counts *ret);
 

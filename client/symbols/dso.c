@@ -49,7 +49,7 @@ Dso *dso_get(perfd_symbolizer *s, DsoKind kind, const perfd_mapping *m) {
                 return NULL;
         *dso = (Dso){ .next = *bucket, .kind = kind, .n_users = 1, .id = id, .has_mapped_id = id.n > 0, .maj = m->maj, .min = m->min, .ino = m->ino,
                       .ino_generation = m->ino_generation, .pid = m->pid, .start = m->start, .end = m->start + m->length, .offset = m->offset,
-                      .note = "", .n_path = path.length };
+                      .note = "", .line_note = "", .n_path = path.length };
         memcpy(dso->path, path.bytes, path.length);
         *bucket = dso;
         s->counts.bytes += sizeof(Dso) + path.length;
@@ -75,25 +75,31 @@ void dso_touch(perfd_symbolizer *s, Dso *dso) {
         put_in(s, dso);
 }
 
+void symbolizer_count_table(perfd_symbolizer *s, size_t before, size_t now) {
+        s->counts.bytes += now - before;
+        s->table_bytes += now - before;
+}
+
 static void drop_symbols(perfd_symbolizer *s, Dso *dso) {
         if (!dso->symbols)
                 return;
         take_out(s, dso);
-        s->counts.bytes -= sizeof(ElfSymbols) + dso->symbols->table.bytes;
-        s->table_bytes -= sizeof(ElfSymbols) + dso->symbols->table.bytes;
+        symbolizer_count_table(s, sizeof(ElfSymbols) + dso->symbols->table.bytes + lines_bytes(dso->lines), 0);
         s->counts.tables--;
         symbol_table_deinit(&dso->symbols->table);
         free(dso->symbols);
         dso->symbols = NULL;
+        lines_free(dso->lines);
+        dso->lines = NULL;
         dso->is_loaded = false;
         s->generation++;
 }
 
-void dso_set_symbols(perfd_symbolizer *s, Dso *dso, ElfSymbols *symbols) {
+void dso_set_symbols(perfd_symbolizer *s, Dso *dso, ElfSymbols *symbols, LineIndex *lines) {
         dso->symbols = symbols;
+        dso->lines = lines;
         put_in(s, dso);
-        s->counts.bytes += sizeof(ElfSymbols) + symbols->table.bytes;
-        s->table_bytes += sizeof(ElfSymbols) + symbols->table.bytes;
+        symbolizer_count_table(s, 0, sizeof(ElfSymbols) + symbols->table.bytes + lines_bytes(lines));
         s->counts.tables++;
 }
 

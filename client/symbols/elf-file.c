@@ -86,7 +86,7 @@ bool elf_file_open(ElfFile *f, int fd, size_t limit) {
         const ssize_t n = pread(fd, header, sizeof(header), 0);
         struct stat status;
 
-        *f = (ElfFile){ .limit = limit };
+        *f = (ElfFile){ .limit = limit, .fd = fd };
         if (n < 0 || !has_few_sections(header, (size_t)n) || fstat(fd, &status) != 0 || status.st_size > FILE_MAX)
                 return false;
         elf_version(EV_CURRENT);

@@ -32,6 +32,7 @@ typedef struct ElfSymbols {
 typedef struct ElfFile {
         Elf *elf;
         char *bytes;      /* that it is in; NULL: in a file */
+        int fd;           /* without bytes: of the file, the caller's */
         size_t limit;     /* bytes that a section may have */
         bool has_symbols; /* .symtab */
         BuildId id;

@@ -18,22 +18,30 @@ static int find_in_file(perfd_symbolizer *s, const Mapping *m, perfd_frame *fram
         Dso *dso = m->dso;
         const int r = dso_load(s, dso);
         uint64_t address;
+        size_t bytes;
         Symbol *symbol = NULL;
 
         set_dso(frame, dso);
         frame->address = frame->ip - m->start + m->offset;
+        frame->line_note = s->has_lines ? "no line is there" : "";
         if (!dso->symbols) {
                 frame->note = dso->note;
+                frame->line_note = s->has_lines ? dso->note : "";
                 return r;
         }
         dso_touch(s, dso);
-        if (elf_symbols_address(dso->symbols, frame->address, &address))
+        if (elf_symbols_address(dso->symbols, frame->address, &address)) {
                 symbol = symbol_table_find(&dso->symbols->table, address);
+                if (s->has_lines)
+                        lines_set(dso, address, frame);
+        }
         if (!symbol) {
                 frame->note = "no symbol is there";
                 return r;
         }
+        bytes = dso->symbols->table.bytes;
         frame->symbol = symbol_table_name(&dso->symbols->table, symbol);
+        symbolizer_count_table(s, bytes, dso->symbols->table.bytes);
         frame->offset = address - symbol->start + symbol->into;
         return r;
 }
@@ -88,11 +96,11 @@ static Cached *cached_of(perfd_symbolizer *s, uint32_t pid, uint64_t ip) {
         return s->cache + ((ip ^ (uint64_t)pid << 32) * UINT64_C(0x9e3779b97f4a7c15) >> 53);
 }
 
-int perfd_symbolizer_find(perfd_symbolizer *s, uint32_t pid, uint64_t time, uint64_t ip, bool is_kernel, perfd_frame *ret) {
+int find_frame(perfd_symbolizer *s, uint32_t pid, uint64_t time, uint64_t ip, bool is_kernel, perfd_frame *ret, Dso **ret_dso) {
         const uint32_t whose = is_kernel ? NOWHERE : pid;
         Cached *cached = cached_of(s, whose, ip);
         Validity validity = VALIDITY_ALWAYS;
-        perfd_frame frame = { .ip = ip, .address = ip, .note = "" };
+        perfd_frame frame = { .ip = ip, .address = ip, .note = "", .line_note = s->has_lines ? "lines are known of files of processes only" : "" };
         Dso *dso = NULL;
         int r;
 
@@ -101,9 +109,10 @@ int perfd_symbolizer_find(perfd_symbolizer *s, uint32_t pid, uint64_t time, uint
                 if (cached->dso)
                         dso_touch(s, cached->dso);
                 *ret = cached->frame;
+                *ret_dso = cached->dso;
                 return 0;
         }
-        frame.symbol = frame.dso = frame.build_id = symbols_text("");
+        frame.symbol = frame.dso = frame.build_id = frame.file = symbols_text("");
         r = is_kernel ? kernel_find(s, time, ip, &frame, &validity) : find_user(s, pid, time, &frame, &validity, &dso);
         if (r != 0)
                 return r;
@@ -112,5 +121,12 @@ int perfd_symbolizer_find(perfd_symbolizer *s, uint32_t pid, uint64_t time, uint
         if (frame.symbol.length > 0 || !dso || dso->kind != DSO_ANONYMOUS) /* a JIT compiler may write its name yet */
                 *cached = (Cached){ .generation = s->generation, .pid = whose, .validity = validity, .frame = frame, .dso = dso };
         *ret = frame;
+        *ret_dso = dso;
         return 0;
+}
+
+int perfd_symbolizer_find(perfd_symbolizer *s, uint32_t pid, uint64_t time, uint64_t ip, bool is_kernel, perfd_frame *ret) {
+        Dso *dso;
+
+        return find_frame(s, pid, time, ip, is_kernel, ret, &dso);
 }

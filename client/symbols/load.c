@@ -15,6 +15,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "client/symbols/dwarf-lines.h"
 #include "client/symbols/open-file.h"
 #include "client/symbols/symbolizer.h"
 
@@ -28,6 +29,13 @@ typedef struct Found {
         char root[64];   /* of a process's own files; "": that of the options */
         bool is_other;   /* there was one, which does not fit */
 } Found;
+
+/* What is read of a file. */
+typedef struct Loaded {
+        ElfSymbols *symbols;
+        LineIndex *lines;      /* NULL: none */
+        const char *line_note;
+} Loaded;
 
 static bool has_same_id(const Dso *dso, const ElfFile *f) {
         return dso->id.n == f->id.n && memcmp(dso->id.bytes, f->id.bytes, f->id.n) == 0;
@@ -111,8 +119,20 @@ static void mend_segments(ElfSymbols *symbols, const Dso *dso) {
         only->file_size = only->memory_size;
 }
 
+/* They may have been taken out of a file that still has its symbols. */
+static int read_lines(perfd_symbolizer *s, const char *path, const char *root, Found *found, ElfFile *apart, int *fd, Loaded *to) {
+        const ElfFile *in = dwarf_lines_are_in(&found->file) ? &found->file : apart;
+
+        if (!s->has_lines)
+                return 0;
+        if (!in->elf && !debug_file_by_id(s, &found->file.id, true, fd, apart) && !debug_file_by_link(s, root, path, &found->file, fd, apart))
+                in = &found->file;
+        return lines_read(s, to->symbols, root, in, &to->lines, &to->line_note);
+}
+
 /* Of the program itself, and what was taken out of it. */
-static int read_program(perfd_symbolizer *s, Dso *dso, const char *path, Found *found, ElfSymbols *symbols) {
+static int read_program(perfd_symbolizer *s, const char *path, Found *found, Loaded *to) {
+        ElfSymbols *symbols = to->symbols;
         const char *root = found->root[0] ? found->root : s->root;
         ElfFile apart = ELF_FILE_NULL;
         int fd = -1, r = 0;
@@ -127,13 +147,16 @@ static int read_program(perfd_symbolizer *s, Dso *dso, const char *path, Found *
                 if (r == 0 && elf_file_open_mini(&found->file, &apart))
                         r = elf_symbols_read(symbols, &apart, SHT_SYMTAB);
         }
+        if (r == 0)
+                r = read_lines(s, path, root, found, &apart, &fd, to);
         elf_file_close(&apart);
         if (fd >= 0)
                 close(fd);
         return r == 0 ? elf_symbols_read_plt(symbols, &found->file) : r;
 }
 
-static bool read_alone(perfd_symbolizer *s, Dso *dso, ElfSymbols *symbols, int *ret) {
+static bool read_alone(perfd_symbolizer *s, Dso *dso, Loaded *to, int *ret) {
+        ElfSymbols *symbols = to->symbols;
         ElfFile apart = ELF_FILE_NULL;
         int fd = -1;
 
@@ -142,12 +165,14 @@ static bool read_alone(perfd_symbolizer *s, Dso *dso, ElfSymbols *symbols, int *
         elf_symbols_read_segments(symbols, &apart);
         mend_segments(symbols, dso);
         *ret = elf_symbols_read(symbols, &apart, SHT_SYMTAB);
+        if (*ret == 0 && s->has_lines)
+                *ret = lines_read(s, symbols, s->root, &apart, &to->lines, &to->line_note);
         elf_file_close(&apart);
         close(fd);
         return true;
 }
 
-static int read_file_symbols(perfd_symbolizer *s, Dso *dso, ElfSymbols *symbols) {
+static int read_file_symbols(perfd_symbolizer *s, Dso *dso, Loaded *to) {
         Found found = { .fd = -1, .file = ELF_FILE_NULL };
         char path[PATH_LENGTH_MAX + 1];
         int r = 0;
@@ -158,10 +183,10 @@ static int read_file_symbols(perfd_symbolizer *s, Dso *dso, ElfSymbols *symbols)
         if (find_program(s, dso, path, &found)) {
                 if (dso->id.n == 0)
                         dso->id = found.file.id;
-                r = read_program(s, dso, path, &found, symbols);
+                r = read_program(s, path, &found, to);
                 elf_file_close(&found.file);
                 close(found.fd);
-        } else if (!read_alone(s, dso, symbols, &r))
+        } else if (!read_alone(s, dso, to, &r))
                 dso->note = found.is_other ? "the file at its path is not the one that was mapped" : "its file is not there, or cannot be read";
         return r;
 }
@@ -187,30 +212,33 @@ static int read_vdso(perfd_symbolizer *s, Dso *dso, ElfSymbols *symbols) {
 }
 
 int dso_load(perfd_symbolizer *s, Dso *dso) {
+        Loaded to = { .line_note = "" };
         ElfSymbols *symbols;
         int r;
 
         if (dso->is_loaded || (dso->kind != DSO_FILE && dso->kind != DSO_VDSO))
                 return 0;
-        symbols = calloc(1, sizeof(ElfSymbols));
+        to.symbols = symbols = calloc(1, sizeof(ElfSymbols));
         if (!symbols)
                 return -ENOMEM;
         dso->note = "";
         s->counts.loads++;
         symbol_table_init(&symbols->table, s->memory_max / 2, s->has_parameters);
-        r = dso->kind == DSO_VDSO ? read_vdso(s, dso, symbols) : read_file_symbols(s, dso, symbols);
+        r = dso->kind == DSO_VDSO ? read_vdso(s, dso, symbols) : read_file_symbols(s, dso, &to);
         if (r == 0)
                 r = symbol_table_finish(&symbols->table, false);
         if (r != 0 || symbols->table.n == 0) {
                 if (r == 0 && !dso->note[0])
                         dso->note = symbols->table.is_full ? "its symbols need more than memory_max" : "its file has no symbols";
                 dso->is_loaded = r == 0;
+                lines_free(to.lines);
                 symbol_table_deinit(&symbols->table);
                 free(symbols);
                 return r;
         }
         dso->is_loaded = true;
-        dsos_make_room(s, symbols->table.bytes, NULL);
-        dso_set_symbols(s, dso, symbols);
+        dso->line_note = to.line_note;
+        dsos_make_room(s, symbols->table.bytes + lines_bytes(to.lines), NULL);
+        dso_set_symbols(s, dso, symbols, to.lines);
         return 0;
 }

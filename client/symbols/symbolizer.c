@@ -38,6 +38,7 @@ perfd_symbolizer *perfd_symbolizer_new(const perfd_symbolizer_options *options) 
         s->is_remote = o->is_remote;
         s->is_monotonic = o->is_monotonic;
         s->has_parameters = o->has_parameters;
+        s->has_lines = o->has_lines;
         s->kernel.note = "";
         s->build_ids = o->build_ids ? strdup(o->build_ids) : default_build_ids();
         if (!s->build_ids || !copy(o->root, &s->root) || !copy(kallsyms && kallsyms[0] ? kallsyms : NULL, &s->kallsyms)) {
@@ -60,6 +61,7 @@ void perfd_symbolizer_free(perfd_symbolizer *s) {
                         s->known_ids[i] = next;
                 }
         kernel_deinit(&s->kernel);
+        free(s->inlined);
         free(s->build_ids);
         free(s->root);
         free(s->kallsyms);

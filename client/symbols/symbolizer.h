@@ -11,6 +11,7 @@
 #include "client/perfd/symbolizer.h"
 #include "client/symbols/address-map.h"
 #include "client/symbols/elf-symbols.h"
+#include "client/symbols/line-index.h"
 
 #define HASH_SIZE 4096 /* a power of two */
 #define CACHE_SIZE 2048
@@ -40,6 +41,8 @@ typedef struct Dso {
         bool is_loaded;            /* it was tried */
         const char *note;          /* why it has no symbols, or "" */
         ElfSymbols *symbols;       /* NULL: none */
+        LineIndex *lines;          /* NULL: none; only with symbols */
+        const char *line_note;     /* why there are none, or not all, or "" */
         size_t n_path;
         char path[];
 } Dso;
@@ -109,7 +112,7 @@ typedef struct Kernel {
 struct perfd_symbolizer {
         char *build_ids, *root, *kallsyms; /* NULL: "/", no list */
         size_t memory_max, table_bytes; /* bytes; of counts.bytes those of tables */
-        bool is_remote, is_monotonic, has_parameters;
+        bool is_remote, is_monotonic, has_parameters, has_lines;
         uint64_t order, generation;
         uint64_t last_time;     /* ns: that of what has none */
         Process *processes[HASH_SIZE];
@@ -124,6 +127,8 @@ struct perfd_symbolizer {
         uint64_t recorded_text; /* where _text was; 0: not known */
         bool has_build_ids;     /* the recording's own list was read */
         perfd_symbolizer_counts counts;
+        perfd_frame *inlined;   /* that were given last */
+        size_t inlined_room;
         Cached cache[CACHE_SIZE];
 };
 
@@ -136,8 +141,21 @@ void dso_unref(perfd_symbolizer *s, Dso *dso);
 void dso_touch(perfd_symbolizer *s, Dso *dso);
 /* Tables give way until there is room for that many bytes, all but those of one (NULL: none). */
 void dsos_make_room(perfd_symbolizer *s, size_t bytes, const Dso *but);
-/* Takes them as those of a file. */
-void dso_set_symbols(perfd_symbolizer *s, Dso *dso, ElfSymbols *symbols);
+/* Takes them as those of a file, with its lines (NULL: none). */
+void dso_set_symbols(perfd_symbolizer *s, Dso *dso, ElfSymbols *symbols, LineIndex *lines);
+/* A table had so many bytes, and has now, as names in it were demangled. */
+void symbolizer_count_table(perfd_symbolizer *s, size_t before, size_t now);
+
+/* lines.c: 0 and NULL: there are none, which the note explains; -ENOMEM */
+int lines_read(perfd_symbolizer *s, const ElfSymbols *symbols, const char *root, const ElfFile *f, LineIndex **ret, const char **ret_note);
+/* Takes NULL. */
+void lines_free(LineIndex *lines);
+size_t lines_bytes(const LineIndex *lines);
+/* The line of a frame, or why it has none. */
+void lines_set(const Dso *dso, uint64_t address, perfd_frame *frame);
+
+/* find.c: as perfd_symbolizer_find(), and the file that it is in (NULL: none). */
+int find_frame(perfd_symbolizer *s, uint32_t pid, uint64_t time, uint64_t ip, bool is_kernel, perfd_frame *ret, Dso **ret_dso);
 
 /* load.c: its symbols, or a note why there are none. 0; -ENOMEM */
 int dso_load(perfd_symbolizer *s, Dso *dso);

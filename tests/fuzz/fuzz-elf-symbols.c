@@ -1,11 +1,11 @@
 /*
  * Bytes as an ELF file, by libelf within our limits: its symbols, its procedure linkage table and what xz made of others. Each piece of the
- * table is found with its name, and memory stays within the limit.
+ * table is found with its name, and memory stays within the limit. And its source lines, by libdw.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/symbols/elf-symbols.h"
+#include "client/symbols/dwarf-lines.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
@@ -30,6 +30,20 @@ static void check(ElfSymbols *s) {
                 elf_symbols_address(s, offset, &address);
 }
 
+static void check_lines(const ElfSymbols *s, const ElfFile *f) {
+        const char *note = NULL;
+        LineIndex x;
+
+        line_index_init(&x, LIMIT, true);
+        MUST(dwarf_lines_read(&x, s, f, NULL, &note) == 0 && note);
+        MUST(x.bytes + x.kept.bytes <= 2 * LIMIT);
+        for (size_t i = 0; i < x.n_rows; i++)
+                MUST(x.rows[i].file == 0 || line_index_find_row(&x, x.rows[i].start) == x.rows + i);
+        for (size_t i = 0; i < x.n_ranges; i++)
+                MUST(line_index_find_scope(&x, x.ranges[i].start) == x.ranges[i].scope);
+        line_index_deinit(&x);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
         ElfSymbols *s = calloc(1, sizeof(ElfSymbols));
         char *copy = malloc(length + 1);
@@ -47,6 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
                         MUST(elf_symbols_read(s, &mini, SHT_SYMTAB) == 0);
                 elf_file_close(&mini);
                 check(s);
+                check_lines(s, &f);
                 elf_file_close(&f);
         }
         symbol_table_deinit(&s->table);
