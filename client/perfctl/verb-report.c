@@ -193,7 +193,7 @@ static int report_run(Perfctl *p) {
 const Verb verb_report = {
         .name = "report",
         .arguments = "[EVENT...]",
-        .help = "show where the samples of a recording are: by function, process, field, with callers",
+        .help = "add up the samples of a recording by function, thread or field",
         .options = {
                 { .name = "input", .letter = 'i', .argument = "FILE", .help = "the recording; - is stdin; perf.data if it is not given",
                   .words = WORDS_FILES },

@@ -371,7 +371,7 @@ static void test_complete(void **state) {
 
         run_start(&r, WORDS("complete", "--json", "re"));
         run_end(&r);
-        assert_ran(&r, PERFCTL_OK, "remove\nrecord\nreload\n", "");
+        assert_ran(&r, PERFCTL_OK, "remove\nrecord\nreport\nreload\n", "");
         run_start(&r, WORDS("complete", "watch", "x", "--o"));
         run_end(&r);
         assert_ran(&r, PERFCTL_OK, "--order\n--output\n--overflow\n", "");
