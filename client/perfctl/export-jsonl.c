@@ -24,7 +24,7 @@ int export_jsonl(Perfctl *p, SampleSource source, FILE *out, bool *ret_is_whole)
         int code;
 
         output_init(l.out, fileno(out));
-        source.has_names = true;
+        source.has_names = source.has_chains_only = true; /* as of script */
         source.order = PERFD_RECORDING_ORDER_CAUSAL;
         source.userdata = &l;
         source.take = take;
