@@ -37,6 +37,15 @@ static int run(Perfctl *p) {
         return p->help ? PERFCTL_OK : PERFCTL_USAGE;
 }
 
+/* It reads a recording. */
+static bool asks_nobody(const Perfctl *p) {
+        const Option *o = p->verb->options;
+
+        while (o->name && strcmp(o->name, "input") != 0)
+                o++;
+        return p->verb->is_offline || (o->name && perfctl_get(p, "input"));
+}
+
 /*
  * Names with blanks between them, if no option says which daemon. `fleet` reads what hosts publish, by globs that are its own, and some
  * verbs ask no daemon. malloc, as long as `p` has the names; NULL: there are none.
@@ -50,8 +59,7 @@ static char *take_environment(Perfctl *p) {
         text = must_have(strdup(hosts));
         for (name = strtok_r(text, " \t\n", &rest); name; name = strtok_r(NULL, " \t\n", &rest))
                 perfctl_add_host(p, name);
-        if (p->verb && (p->verb->hidden || p->verb == &verb_help || p->verb == &verb_fleet || p->verb->is_offline ||
-                        (p->verb == &verb_top && perfctl_get(p, "input"))))
+        if (p->verb && (p->verb->hidden || p->verb == &verb_help || p->verb == &verb_fleet || asks_nobody(p)))
                 p->hosts.n = 0;
         return text;
 }

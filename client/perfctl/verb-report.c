@@ -1,4 +1,4 @@
-/* Samples of recordings, added up by what they have in common; of two recordings side by side. */
+/* Samples of a recording or a live host, added up by what they have in common; of two recordings side by side. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 #define SORT_DEFAULT "comm,dso,symbol" /* as perf-report(1) */
 #define CALL_LIMIT_DEFAULT 0.5         /* percent; the same */
-#define INPUT_DEFAULT "perf.data"
+#define DURATION_DEFAULT UINT64_C(10000000000) /* ns, of a live host */
 
 typedef struct Reports {
         Perfctl *p;
@@ -25,7 +25,8 @@ typedef struct Reports {
 typedef struct Input {
         Reports *reports;
         Sums *sums;
-        const char *path;
+        const char *path; /* NULL: the live host */
+        const char *name; /* of either, for messages */
         uint32_t *stack;
         size_t room;
         int failure; /* exit status */
@@ -50,14 +51,15 @@ static int parse_keys(const Perfctl *p, Reports *r) {
         return 0;
 }
 
-/* Options that are called as what they are of. */
+/* Those that are called as what they are of. Of the live host pid, tid and cpu say what is traced, with the children of a process. */
 static int parse_filters(const Perfctl *p, Filters *f) {
         static const char *const names[] = { "comm", "dso", "symbol", "pid", "tid", "cpu" };
+        const size_t n_names = sizeof(names) / sizeof(*names) - (perfctl_get(p, "input") ? 0 : 3);
         size_t n_only;
         const char *const *only = perfctl_get_all(p, "only", &n_only);
         int r = 0;
 
-        for (size_t i = 0; i < sizeof(names) / sizeof(*names) && r == 0; i++)
+        for (size_t i = 0; i < n_names && r == 0; i++)
                 if (perfctl_get(p, names[i]))
                         r = filters_add(p, f, names[i], names[i], perfctl_get(p, names[i]));
         for (size_t i = 0; i < n_only && r == 0; i++)
@@ -77,6 +79,24 @@ static int parse_percent(const Perfctl *p, const char *option, double *ret) {
         return 0;
 }
 
+/* What says how a live host is traced says nothing of a recording. */
+static int check_source(const Perfctl *p) {
+        static const char *const live[] = { "for", "where", "latency", "queue", "allow-loss", "all-cpus", "target", "no-inherit", "fallback", "include-self" };
+        static const char *const lists[] = { "event", "cgroup", "container", "unit", "attr" };
+
+        if (!perfctl_get(p, "input"))
+                return 0;
+        for (size_t i = 0; i < sizeof(live) / sizeof(*live); i++)
+                if (perfctl_get(p, live[i]))
+                        return perfctl_fail(p, PERFCTL_USAGE, "--%s is for the live host: not with --input", live[i]);
+        for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
+                if (perfctl_get_values(p, lists[i])->n > 0)
+                        return perfctl_fail(p, PERFCTL_USAGE, "--%s is for the live host: not with --input, of which --only chooses samples", lists[i]);
+        if (p->n_event_options > 0)
+                return perfctl_fail(p, PERFCTL_USAGE, "--%s is for the live host: not with --input", p->event_options[0].option->name);
+        return p->command ? perfctl_fail(p, PERFCTL_USAGE, "a command is traced live: not with --input") : 0;
+}
+
 static int parse_options(Reports *r) {
         const Perfctl *p = r->p;
         int code = parse_keys(p, r);
@@ -84,6 +104,8 @@ static int parse_options(Reports *r) {
         r->limits.call_percent = CALL_LIMIT_DEFAULT;
         r->options.has_children = perfctl_get(p, "children");
         r->options.has_graph = perfctl_get(p, "graph");
+        if (code == 0)
+                code = check_source(p);
         if (code == 0)
                 code = parse_filters(p, &r->options.filters);
         if (code == 0)
@@ -125,14 +147,15 @@ static int check_fields(const Input *in) {
 
         for (size_t i = 0; i < o->n_keys && in->sums->n_groups > 0; i++)
                 if (o->keys[i].kind == DIMENSION_FIELD && !o->keys[i].was_found)
-                        code = perfctl_fail(in->reports->p, PERFCTL_FAILED, "%s: no sample has a field '%s': `perfctl script -i %s` shows those that they have",
-                                            in->path, o->keys[i].text, in->path);
+                        code = perfctl_fail(in->reports->p, PERFCTL_FAILED, "%s: no sample has a field '%s': `perfctl %s%s` shows those that they have",
+                                            in->name, o->keys[i].text, in->path ? "script -i " : "show EVENT", in->path ? in->path : "");
         return code;
 }
 
 static int read_input(Reports *r, const char *path, Sums *to) {
-        Input in = { .reports = r, .sums = to, .path = path };
-        SampleSource source = { .input = path, .order = PERFD_RECORDING_ORDER_CAUSAL, .userdata = &in, .take = take };
+        Input in = { .reports = r, .sums = to, .path = path, .name = path ? path : "the live host" };
+        SampleSource source = { .input = path, .order = PERFD_RECORDING_ORDER_CAUSAL, .duration = DURATION_DEFAULT, .where = perfctl_get(r->p, "where"),
+                                .userdata = &in, .take = take };
         int code;
 
         sums_init(to, &r->options, &r->texts, &r->frames);
@@ -160,7 +183,7 @@ static void print(Reports *r, bool has_old) {
 /* What is damaged does not keep the rest from being shown. */
 static int report(Reports *r) {
         const char *input = perfctl_get(r->p, "input"), *old = perfctl_get(r->p, "diff");
-        int code = read_input(r, input ? input : INPUT_DEFAULT, &r->sums), code_old = 0;
+        int code = read_input(r, input, &r->sums), code_old = 0;
 
         if (old)
                 code_old = read_input(r, old, &r->old);
@@ -193,27 +216,27 @@ static int report_run(Perfctl *p) {
 const Verb verb_report = {
         .name = "report",
         .arguments = "[EVENT...]",
-        .help = "add up the samples of a recording by function, thread or field",
+        .help = "add up samples by function, thread or field",
         .options = {
-                { .name = "input", .letter = 'i', .argument = "FILE", .help = "the recording; - is stdin; perf.data if it is not given",
+                { .name = "input", .letter = 'i', .argument = "FILE", .help = "a recording; - is stdin; without it, of the live host",
                   .words = WORDS_FILES },
                 { .name = "sort", .letter = 's', .argument = "KEY,...", .help = "a row for each comm, dso, symbol, cpu, FIELD, ...; comm,dso,symbol",
                   .choices = "comm pid tid cpu dso symbol event container unit cgroup exe uid" },
                 { .name = "children", .help = "with what the functions called that a row's function called, each row once a sample" },
-                { .name = "graph", .letter = 'g', .help = "below each row who called it; with --children what it called" },
+                { .name = "graph", .help = "below each row who called it; with --children what it called" },
                 { .name = "diff", .argument = "OLD", .help = "beside another recording: what has changed most comes first", .words = WORDS_FILES },
                 { .name = "comm", .argument = "NAME,...", .help = "only samples of threads of these names" },
                 { .name = "dso", .argument = "FILE,...", .help = "only rows of these files, by path or name" },
                 { .name = "symbol", .argument = "NAME,...", .help = "only rows of these functions" },
-                { .name = "pid", .letter = 'p', .argument = "P,...", .help = "only samples of these processes" },
-                { .name = "tid", .letter = 't', .argument = "T,...", .help = "only samples of these threads" },
-                { .name = "cpu", .letter = 'C', .argument = "LIST", .help = "only samples of these CPUs, as in 0-3,8" },
                 { .name = "only", .argument = "KEY=VALUE,...", .help = "only where a key of --sort has one of these values", .repeats = true },
                 { .name = "percent-limit", .argument = "PERCENT", .help = "without rows of less than that" },
                 { .name = "call-limit", .argument = "PERCENT", .help = "--graph: without calls of less than that of all samples; 0.5" },
                 { .name = "top", .argument = "N", .help = "only the N largest rows of each event" },
+                { .name = "where", .argument = "EXPR", .help = "of the live host: only samples that match this expression", .words = WORDS_FIELDS },
+                SAMPLE_SOURCE_OPTIONS,
         },
         .max_arguments = VERB_ANY_NUMBER,
-        .is_offline = true,
+        .words = WORDS_SHOWN,
+        .has_command = true,
         .run = report_run,
 };

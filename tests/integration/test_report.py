@@ -155,11 +155,11 @@ def compare_calls(path):
             down = stack[:firsts[-1]][::-1]
             callees.update(tuple(down[:end]) for end in range(1, len(down) + 1))
     named = lambda rows, name: next(r for r in rows if r["key"]["symbol"] == name)  # noqa: E731
-    row = named(rows_of(report(path, "-g", "--call-limit", "0", "--dso", "program"), "cpu-clock"), "leaf")
+    row = named(rows_of(report(path, "--graph", "--call-limit", "0", "--dso", "program"), "cpu-clock"), "leaf")
     equal(dict(calls_of(row["calls"])), dict(callers), "callers of leaf")
-    row = named(rows_of(report(path, "-g", "--children", "--call-limit", "0"), "cpu-clock"), "main")
+    row = named(rows_of(report(path, "--graph", "--children", "--call-limit", "0"), "cpu-clock"), "main")
     equal(dict(calls_of(row["calls"])), dict(callees), "what main called")
-    row = named(rows_of(report(path, "-g", "--children", "--call-limit", "20%"), "cpu-clock"), "main")
+    row = named(rows_of(report(path, "--graph", "--children", "--call-limit", "20%"), "cpu-clock"), "main")
     equal(dict(calls_of(row["calls"])), {way: n for way, n in callees.items() if n / len(items) >= 0.2}, "more than a fifth")
 
 
@@ -203,7 +203,9 @@ def check_wrong(path):
     for options, status, says in ([["--sort", "comm,comm"], 2, "already given"], [["--sort", "a b"], 2, "nor any of comm, pid"], [["--sort", ""], 2, "''"],
                                   [["--sort", "nosuch"], 1, "no sample has a field 'nosuch'"], [["--cpu", "a"], 2, "'a' is neither one nor a range"],
                                   [["--only", "x"], 2, "KEY=VALUE"], [["--call-limit", "200"], 2, "from 0 to 100"], [["--top", "0"], 2, "--top: "],
-                                  [["--graph", "--diff", path], 2, "exclude each other"], [["--diff", "/nonexistent"], 1, "/nonexistent: "]):
+                                  [["--graph", "--diff", path], 2, "exclude each other"], [["--diff", "/nonexistent"], 1, "/nonexistent: "],
+                                  [["--for", "1s"], 2, "--for is for the live host"], [["--unit", "a"], 2, "--unit is for the live host"],
+                                  [["-c", "5"], 2, "--period is for the live host"], [["--", "true"], 2, "a command is traced live"]):
         ran = run([PERFCTL, "report", "-i", path, *options])
         equal((ran.returncode, options), (status, options), ran.stderr)
         check(says in ran.stderr.decode(), (options, ran.stderr))
@@ -213,6 +215,22 @@ def check_wrong(path):
         cut.flush()
         ran = run([PERFCTL, "report", "-i", cut.name])
         check(ran.returncode == 1 and ran.stdout and b": at byte " in ran.stderr, "half a recording: what is whole is shown")
+
+
+def test_live():
+    """Of a command: its exec, and its functions, which are called by main()."""
+    with Recordings() as r, perfd.Daemon() as daemon:
+        program = os.path.join(r.folder.name, "program")
+
+        def live(*options, rounds):
+            return json.loads(output(PERFCTL, "--socket", daemon.control, "--json", "report", *options, "--", program, rounds))
+        (table,) = live(EXEC, "--sort", "comm,filename", rounds="1")["events"]
+        equal([(row["samples"], row["key"]) for row in table["rows"]], [(1, {"comm": "program", "filename": program})], "an exec")
+        (table,) = live("cpu-clock:u", "-c", "100us", "--children", "--graph", "--call-limit", "0", "--sort", "symbol", "--dso", "program", rounds="1000")["events"]
+        rows = {row["key"]["symbol"]: row for row in table["rows"]}
+        check(0 < rows["odd"]["total_samples"] <= rows["even"]["total_samples"] <= rows["main"]["total_samples"] <= table["samples"], rows.keys())
+        equal(next(n for way, n in calls_of(rows["main"]["calls"]) if [f[1] for f in way] == ["even"]), rows["even"]["total_samples"], "calls of even")
+        equal(table["period"], 100000 * table["samples"], "periods")
 
 
 if __name__ == "__main__":
