@@ -65,8 +65,10 @@ class Terminal:
         return [line.rstrip() for line in self.screen.display]
 
     def until(self, fact, text):
-        """Waits until this is true of the lines; gives them."""
+        """Waits until this is true of the lines, which may be half drawn; gives them."""
         end = time.monotonic() + perfd.PATIENCE
+        while select.select([self.master], [], [], 0)[0] and self.read(0):
+            pass
         while not fact(self.lines):
             check(time.monotonic() < end, f"never {text}: " + "\n".join(self.lines))
             if not self.read(1):

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -43,7 +44,8 @@ def rows(lines):
 
 
 def totals(lines):
-    return {row[0]: int(row[-1]) for row in rows(lines)}
+    found = rows(lines)
+    return {row[0]: int(row[-1]) for row in found} if all(row[-1].isdecimal() for row in found) else {} # a screen that is being drawn
 
 
 def test_keys():
@@ -124,6 +126,40 @@ def test_ends():
             finally:
                 os.kill(pid, signal.SIGCONT)
             check(not other.screen.cursor.hidden, "the cursor is hidden")
+
+
+def test_losses():
+    """What is dropped while nobody reads is shown, said on the terminal at the end, and adds up with what was counted to what was emitted."""
+    with top("--total", "--interval", "100ms", "--queue", "64KiB", columns=120) as (one, client, daemon):
+        one.process.send_signal(signal.SIGSTOP)
+        emitted = 0
+        try:
+            while not any(loss.count for s in daemon.ledger().subscribers for loss in s.dropped):
+                emit(client, **{"x" * 200: 500})
+                emitted += 500
+                check(emitted < 1000000, "nothing is dropped")
+        finally:
+            one.process.send_signal(signal.SIGCONT)
+
+        def found(lines):
+            """Samples and those that were dropped, of the first line; None: nothing was."""
+            words = re.search(r" (\d+) samples? in .* (\d+) dropped", lines[0])
+            return words and (int(words[1]), int(words[2]))
+
+        def late():
+            """Samples that took more than 5 ms from here to the dispatcher, on a host with much to do."""
+            return sum(loss.count for s in daemon.ledger().subscribers for loss in s.dropped if loss.reason == "late")
+        counted, dropped = found(one.until(lambda lines: found(lines) and sum(found(lines)) + late() == emitted, f"all {emitted} samples"))
+        one.until(lambda lines: lines[1].startswith("perfctl: top: ") and "dropped, because they are not read as fast as they come" in lines[1],
+                  "the message")
+        one.until(lambda lines: list(totals(lines).values()) == [counted], "as many in the row")
+        check(one.screen.buffer[0][0].bold, "the first line is not bold")
+        one.type("q")
+        equal(one.end(), 4, "its status")
+        said = one.written.decode()
+        end = re.search(r"(\d+) samples, (\d+) lost: .*outbox (\d+)", said)
+        equal((int(end[1]), int(end[1]) + int(end[2]), int(end[3])), (counted, emitted, dropped), "the last line")
+        equal(said.count("dropped, because"), 2, "once on the screen, and once behind it")
 
 
 def test_no_screen():
