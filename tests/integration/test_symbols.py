@@ -13,6 +13,7 @@ import tempfile
 import perfd
 from perfd import check, equal
 from test_perfctl import PERFCTL
+from test_roles import ANN, perfctl, rules
 
 NAMES = os.path.join(os.environ["PERFD_BUILD"], "tests", "integration", "symbol-names")
 # Its functions have the names that C++ and Rust give them. It says where it is, and then waits, or works.
@@ -256,6 +257,17 @@ def test_watch():
             process.kill()
             process.wait()
         check(re.search(rf"^\tuser\t[0-9a-f]+\tlocal\+0x[0-9a-f]+ \({path}\)\n\t\t[0-9a-f]+\touter::inner\+0x9 \({path}\)$", text, re.M), text[:2000])
+
+
+def test_not_granted():
+    """Who may not have side records of the host watches his own processes all the same, and is told why they have no names."""
+    with perfd.Daemon(rules(f"{{ users: [{ANN}], own-processes: true }}")) as daemon:
+        os.chmod(daemon.directory, 0o755)
+        done = perfctl(daemon, ANN, "--json", "watch", "cpu-clock:u", "-c", "1ms", "--callchain", "user", "--count", "3", "--", "/bin/sh", "-c",
+                       "while :; do :; done")
+    check("callchains of programs have no names: what is mapped where is said by side records, which are not granted here" in done.stderr, done.stderr)
+    frames_of = [f for line in done.stdout.splitlines() for f in json.loads(line).get("user_callchain", [])]
+    check(len(frames_of) >= 3 and all(f["symbol"] is f["dso"] is None and int(f["ip"], 16) >= 0 for f in frames_of), done.stdout[:1000])
 
 
 def test_perf_map():
