@@ -118,7 +118,7 @@ static int read_jumps(ElfSymbols *s, const ElfFile *f, const char *section_name,
                 Slot wanted = { .address = 0 };
                 const Slot *slot = NULL;
 
-                if (jump_target((uint8_t *)bytes->d_buf + at, size, header.sh_addr + at, &wanted.address))
+                if (slots->n > 0 && jump_target((uint8_t *)bytes->d_buf + at, size, header.sh_addr + at, &wanted.address))
                         slot = bsearch(&wanted, slots->list, slots->n, sizeof(Slot), compare);
                 if (slot && slot->name)
                         r = add(s, header.sh_addr + at, size, slot->name);
