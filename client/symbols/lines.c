@@ -1,6 +1,7 @@
 /* Which debug information belongs to a file, and the line that it says of an address. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "client/symbols/dwarf-lines.h"
@@ -8,6 +9,14 @@
 #include "client/symbols/symbolizer.h"
 
 #define NO_LINES "its file has no source lines: it was built without -g, or its debug file is not there"
+
+/* dwz(1) writes a file without segments: its build id is in a section alone, behind the header of a note and "GNU". */
+static bool has_id(const ElfFile *f, const BuildId *id) {
+        Elf_Scn *section = elf_file_section(f, ".note.gnu.build-id", SHT_NULL);
+        Elf_Data *bytes = section ? elf_file_section_bytes(f, section) : NULL;
+
+        return bytes && bytes->d_size == 16 + id->n && memcmp((char *)bytes->d_buf + 16, id->bytes, id->n) == 0;
+}
 
 /* What dwz(1) took out of several files. False: it is not there. */
 static bool open_other(const perfd_symbolizer *s, const char *root, const ElfFile *f, int *ret_fd, ElfFile *ret) {
@@ -17,7 +26,7 @@ static bool open_other(const perfd_symbolizer *s, const char *root, const ElfFil
 
         if (!dwarf_lines_other(f, path, sizeof(path), &id) || path[0] != '/' || (fd = open_file(root, path, NULL)) < 0)
                 return false;
-        if (elf_file_open(ret, fd, s->memory_max) && ret->id.n == id.n && memcmp(ret->id.bytes, id.bytes, id.n) == 0) {
+        if (elf_file_open(ret, fd, s->memory_max) && has_id(ret, &id)) {
                 *ret_fd = fd;
                 return true;
         }
