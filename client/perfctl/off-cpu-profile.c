@@ -84,6 +84,7 @@ static void tell(const OffCpuSource *o, const char *input) {
 
 int off_cpu_profile_run(Perfctl *p, SampleProfile *s, SampleSource source) {
         OffCpuSource o = { .p = p, .sums = s };
+        const char *input = source.input ? source.input : "the live host";
         int code;
 
         source.has_names = true;
@@ -92,10 +93,10 @@ int off_cpu_profile_run(Perfctl *p, SampleProfile *s, SampleSource source) {
         source.take = take;
         code = sample_source_run(p, &source);
         if (o.off && sample_profile_check(s, off_cpu_end(o.off)))
-                tell(&o, source.input);
+                tell(&o, input);
         if (!o.off && code == 0)
                 code = perfctl_fail(p, PERFCTL_FAILED, "%s: it has no samples of sched:sched_switch, which --off-cpu is made of: record them by "
-                                    "'perfctl record sched:sched_switch --callchain kernel,user'", source.input);
+                                    "'perfctl record sched:sched_switch --callchain kernel,user'", input);
         off_cpu_free(o.off);
-        return sample_profile_end(s, source.input, code);
+        return sample_profile_end(s, input, code);
 }

@@ -97,7 +97,7 @@ bool sample_profile_check(SampleProfile *s, int code) {
 
 int sample_profile_end(SampleProfile *s, const char *input, int code) {
         if (s->status == 0 && code == 0 && !s->profile)
-                return perfctl_fail(s->p, PERFCTL_FAILED, "%s: it has no samples%s", input, s->p->n_arguments > 0 ? " of these events" : "");
+                return perfctl_fail(s->p, PERFCTL_FAILED, "%s: it has no samples%s", input ? input : "the live host", s->p->n_arguments > 0 ? " of these events" : "");
         return s->status != 0 ? s->status : code;
 }
 

@@ -1,4 +1,4 @@
-/* A flame graph as one page: of a recording, or of two and what differs between them. */
+/* A flame graph as one page: of a recording, of two and what differs between them, or of the live host, which may differ from a recording. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,17 +6,19 @@
 #include "client/perfctl/output-file.h"
 #include "client/profile/flame.h"
 
+#define LIVE_NSEC UINT64_C(10000000000) /* if --for does not say another time */
+
 static bool is_on_terminal(const Perfctl *p) {
         const char *path = perfctl_get(p, "output");
 
         return p->human && path && strcmp(path, "-") == 0;
 }
 
-/* Samples of one recording. NULL after a message; of a damaged one, whose status is not 0, what is whole is drawn. */
+/* Samples of one recording, or of the live host for some time. NULL after a message; of a damaged one, whose status is not 0, what is whole is drawn. */
 static SampleProfile *read_profile(Perfctl *p, const char *input, int *ret_code) {
         const bool is_off_cpu = perfctl_get(p, "off-cpu");
         SampleProfile *s = is_off_cpu ? sample_profile_new(p, OFF_CPU_VALUE, "nanoseconds") : sample_profile_new(p, "samples", "count");
-        const SampleSource source = { .input = input, .has_progress = !is_on_terminal(p) };
+        const SampleSource source = { .input = input, .has_progress = !is_on_terminal(p), .duration = LIVE_NSEC };
 
         *ret_code = is_off_cpu ? off_cpu_profile_run(p, s, source) : sample_profile_run(s, source);
         return sample_profile_get(s) && !sample_profile_has_failed(s) ? s : sample_profile_free(s);
@@ -41,12 +43,13 @@ static int flame_run(Perfctl *p) {
         SampleProfile *profile, *older = NULL;
         int code, code_older = 0, r;
 
-        input = input ? input : "perf.data";
+        if (!input && p->n_events == 0 && perfctl_get(p, "off-cpu"))
+                return perfctl_fail(p, PERFCTL_USAGE, "--off-cpu of the live host needs its event: name sched:sched_switch");
         profile = read_profile(p, input, &code);
         if (profile && diff)
                 older = read_profile(p, diff, &code_older);
         if (profile && (!diff || older)) {
-                r = write_page(p, sample_profile_get(profile), older ? sample_profile_get(older) : NULL, title ? title : input);
+                r = write_page(p, sample_profile_get(profile), older ? sample_profile_get(older) : NULL, title ? title : input ? input : p->host ? p->host : "live");
                 code = r != 0 ? r : code;
         }
         sample_profile_free(profile);
@@ -57,16 +60,18 @@ static int flame_run(Perfctl *p) {
 const Verb verb_flame = {
         .name = "flame",
         .arguments = "[EVENT...]",
-        .help = "draw a flame graph of a recording: one page for a browser",
-        .options = { { .name = "input", .letter = 'i', .argument = "FILE", .help = "the recording; - is stdin; perf.data if it is not given",
+        .help = "draw a flame graph of a recording or of the live host: one page for a browser",
+        .options = { { .name = "input", .letter = 'i', .argument = "FILE", .help = "a recording; - is stdin; the live host if it is not given",
                        .words = WORDS_FILES },
                      { .name = "output", .letter = 'o', .argument = "FILE", .help = "the page; - is stdout; flame.html if it is not given",
                        .words = WORDS_FILES },
                      { .name = "off-cpu", .help = "how long threads did not run, and where, from sched:sched_switch" },
                      { .name = "diff", .argument = "OLD", .help = "an older recording: what grew since is red, what shrank blue",
                        .words = WORDS_FILES },
-                     { .name = "title", .argument = "TEXT", .help = "above the graph; the recording's name if it is not given" } },
+                     { .name = "title", .argument = "TEXT", .help = "above the graph; the recording's name if it is not given" },
+                     SAMPLE_SOURCE_OPTIONS },
         .max_arguments = VERB_ANY_NUMBER,
-        .is_offline = true,
+        .words = WORDS_SHOWN,
+        .has_command = true,
         .run = flame_run,
 };

@@ -224,6 +224,21 @@ def test_flame():
     check('"isDifference":true' in page(path), "no difference")
 
 
+def test_live():
+    """Of a command on the live host: the page has each sample that came."""
+    path = os.path.join(FOLDER.name, "live.html")
+    with perfd.Daemon() as daemon:
+        done = perfctl("--socket", daemon.control, "flame", "-o", path, "--", sys.executable, "-c", "print(sum(range(3000000)))")
+        said = perfctl("--socket", daemon.control, "flame", "--off-cpu", "-o", path, status=2).stderr.decode()
+    equal(done.stdout, b"4499998500000\n", "what the command says")
+    n = int(re.search(r"(\d+) samples, nothing lost", done.stderr.decode())[1])
+    sums = json.loads(re.search(r'"sums":(\[[^]]*\])', page(path))[1])
+    check(n > 0, "no samples")
+    equal((sum(sums[0::2]), len(sums) % 2), (n, 0), "samples of the page")
+    check('"values":[{"name":"samples","unit":"count"},{"name":"cpu-clock","unit":"nanoseconds"}]' in page(path), "values")
+    check("--off-cpu of the live host needs its event: name sched:sched_switch" in said, said)
+
+
 def test_wrong():
     """What cannot be: said, and nothing that was there is touched."""
     recording()
