@@ -136,7 +136,7 @@ static int verb_top_run(Perfctl *p) {
 const Verb verb_top = {
         .name = "top",
         .arguments = "[EVENT...]",
-        .help = "show what has the most samples, live, by function, process, container or field",
+        .help = "show live what has the most samples, by function, process or field",
         .options = {
                 EVENT_OPTION(WORDS_SHOWN),
                 { .name = "by", .argument = "FIELD,...", .help = "rows by symbol, dso, comm, pid, unit, a field, ...; symbol",

@@ -51,7 +51,7 @@ struct PerfettoWriter {
 /* Before what a sample says is put: if names have become too many, all are forgotten. */
 void perfetto_limit(PerfettoWriter *w);
 
-/* A packet, which may refer to names if it has a time; what it says of them goes along. */
+/* A packet, which may refer to names if it has a time; what it says of them is a part of it. */
 void perfetto_begin(PerfettoWriter *w, uint32_t sequence);
 void perfetto_begin_at(PerfettoWriter *w, uint32_t sequence, uint64_t time);
 int perfetto_end(PerfettoWriter *w);
