@@ -14,7 +14,7 @@ static int export_profile(Perfctl *p, SampleSource source, FILE *out, bool *ret_
         int code = is_off_cpu ? off_cpu_profile_run(p, s, source) : sample_profile_run(s, source);
 
         if (sample_profile_get(s) && !sample_profile_has_failed(s)) {
-                const int r = output_file_check(out, write(out, sample_profile_get(s), source.input));
+                const int r = output_file_check(out, write(out, sample_profile_get(s), source.input ? source.input : p->host ? p->host : "live"));
 
                 if (r != 0)
                         code = perfctl_fail(p, PERFCTL_FAILED, "%s", sample_profile_error(r));

@@ -1,10 +1,11 @@
-/* Recordings in the forms of other tools. */
+/* Recordings, and sums of the live host, in the forms of other tools. */
 #include <string.h>
 #include <unistd.h>
 
 #include "client/perfctl/export.h"
 #include "client/perfctl/output-file.h"
 
+#define DURATION UINT64_C(10000000000) /* ns, of the live host */
 #define FORMATS "folded perfetto pprof speedscope csv jsonl"
 
 static const ExportFormat formats[] = {
@@ -31,7 +32,7 @@ static const ExportFormat *find_format(const Perfctl *p) {
 
 static int export_run(Perfctl *p) {
         const char *input = perfctl_get(p, "input"), *output = perfctl_get(p, "output");
-        SampleSource source = { .input = input ? input : "perf.data" };
+        SampleSource source = { .input = input, .duration = DURATION };
         const ExportFormat *format = find_format(p);
         OutputFile file = OUTPUT_FILE_NULL;
         bool is_whole = false;
@@ -41,6 +42,11 @@ static int export_run(Perfctl *p) {
                 return PERFCTL_USAGE;
         if (perfctl_get(p, "off-cpu") && !format->has_sums)
                 return perfctl_fail(p, PERFCTL_USAGE, "--off-cpu is a sum: %s has samples one by one", format->name);
+        if (!input && !format->has_sums)
+                return perfctl_fail(p, PERFCTL_USAGE, "%s is made of a recording: name it with --input; of the live host `perfctl watch --json` "
+                                    "prints each sample", format->name);
+        if (!input && p->n_events == 0 && perfctl_get(p, "off-cpu"))
+                return perfctl_fail(p, PERFCTL_USAGE, "--off-cpu of the live host needs its event: name sched:sched_switch");
         output = output ? output : "-";
         source.has_progress = !p->human || strcmp(output, "-") != 0;
         if (format->is_binary && strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
@@ -56,14 +62,16 @@ static int export_run(Perfctl *p) {
 const Verb verb_export = {
         .name = "export",
         .arguments = "[EVENT...]",
-        .help = "write a recording in the form of another tool",
+        .help = "write a recording, or sums of the live host, in the form of another tool",
         .options = { { .name = "to", .argument = "FORM", .choices = FORMATS, .help = "folded, pprof, speedscope, perfetto, csv or jsonl" },
                      { .name = "off-cpu", .help = "of sums: how long threads did not run, and where, from sched:sched_switch" },
-                     { .name = "input", .letter = 'i', .argument = "FILE", .help = "the recording; - is stdin; perf.data if it is not given",
+                     { .name = "input", .letter = 'i', .argument = "FILE", .help = "a recording; - is stdin; the live host if it is not given",
                        .words = WORDS_FILES },
                      { .name = "output", .letter = 'o', .argument = "FILE", .help = "the file; stdout if it is not given, or -",
-                       .words = WORDS_FILES } },
+                       .words = WORDS_FILES },
+                     SAMPLE_SOURCE_OPTIONS },
         .max_arguments = VERB_ANY_NUMBER,
-        .is_offline = true,
+        .words = WORDS_SHOWN,
+        .has_command = true,
         .run = export_run,
 };

@@ -60,7 +60,7 @@ static int flame_run(Perfctl *p) {
 const Verb verb_flame = {
         .name = "flame",
         .arguments = "[EVENT...]",
-        .help = "draw a flame graph of a recording or of the live host: one page for a browser",
+        .help = "draw a flame graph of a recording or the live host, for a browser",
         .options = { { .name = "input", .letter = 'i', .argument = "FILE", .help = "a recording; - is stdin; the live host if it is not given",
                        .words = WORDS_FILES },
                      { .name = "output", .letter = 'o', .argument = "FILE", .help = "the page; - is stdout; flame.html if it is not given",

@@ -230,12 +230,18 @@ def test_live():
     with perfd.Daemon() as daemon:
         done = perfctl("--socket", daemon.control, "flame", "-o", path, "--", sys.executable, "-c", "print(sum(range(3000000)))")
         said = perfctl("--socket", daemon.control, "flame", "--off-cpu", "-o", path, status=2).stderr.decode()
+        folded_live = perfctl("--socket", daemon.control, "export", "--to", "folded", "-o", path + ".folded", "-e", "page-faults", "-c", "1", "--",
+                              sys.executable, "-c", "x = bytearray(9 << 20)")
     equal(done.stdout, b"4499998500000\n", "what the command says")
     n = int(re.search(r"(\d+) samples, nothing lost", done.stderr.decode())[1])
     sums = json.loads(re.search(r'"sums":(\[[^]]*\])', page(path))[1])
     check(n > 0, "no samples")
     equal((sum(sums[0::2]), len(sums) % 2), (n, 0), "samples of the page")
     check('"values":[{"name":"samples","unit":"count"},{"name":"cpu-clock","unit":"nanoseconds"}]' in page(path), "values")
+    n = int(re.search(r"(\d+) samples, nothing lost", folded_live.stderr.decode())[1])
+    with open(path + ".folded", "rb") as f:
+        equal(sum(sums_of(f.read()).values()), n, "page faults of folded stacks")
+    check(n > 2000, f"{n} page faults of 2,304 pages")
     check("--off-cpu of the live host needs its event: name sched:sched_switch" in said, said)
 
 
@@ -245,6 +251,8 @@ def test_wrong():
     for words, status, text in (
             (["export", "-i", PATH], 2, "--to says which form: one of: folded"),
             (["export", "--to", "xml", "-i", PATH], 2, "--to: 'xml' is none of: folded"),
+            (["export", "--to", "csv"], 2, "csv is made of a recording: name it with --input"),
+            (["export", "--to", "folded", "--off-cpu"], 2, "name sched:sched_switch"),
             (["export", "--to", "folded", "-i", PATH, "nosuch*"], 1, "it has no samples of these events"),
             (["export", "--to", "folded", "-i", PATH, "-o", FOLDER.name], 1, "it is no regular file"),
             (["export", "--to", "folded", "-i", PATH, "-o", "/nonexistent/x"], 1, "a file beside it cannot be created: No such file"),
