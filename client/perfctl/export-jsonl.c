@@ -15,7 +15,7 @@ static bool take(void *userdata, const SourceSample *sample) {
         Lines *l = userdata;
 
         l->plans.frames = sample->frames;
-        item_print_json(l->out, &l->plans, sample->item, 0, false);
+        item_print_json(l->out, &l->plans, sample->item, sample->wall, false);
         return l->out->error == 0;
 }
 

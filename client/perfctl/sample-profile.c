@@ -282,7 +282,7 @@ static bool take(void *userdata, const SourceSample *sample) {
 
         if (code == 0) {
                 fill_values(s, sample, values);
-                code = profile_add(s->profile, task, frames, sample->n_frames, values, 0);
+                code = profile_add(s->profile, task, frames, sample->n_frames, values, sample->wall);
         }
         return sample_profile_check(s, code);
 }

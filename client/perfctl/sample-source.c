@@ -20,6 +20,8 @@ typedef struct Reading {
         const SampleSource *source;
         perfd_recording *recording;
         FrameNames *names; /* NULL: without */
+        int64_t wall_offset; /* ns */
+        bool has_wall, is_begun; /* the recording says it; a sample has come, and so all that a pipe says of itself */
         bool *is_wanted;   /* of the event with that index */
         size_t n_events;
         uint64_t lost;
@@ -68,12 +70,20 @@ static FrameNames *names_of(Reading *r) {
         return r->names;
 }
 
+static uint64_t wall_of(Reading *r, uint64_t time) {
+        if (!r->is_begun)
+                r->has_wall = recorded_wall_offset(r->recording, &r->wall_offset);
+        r->is_begun = true;
+        return r->has_wall ? time + (uint64_t)r->wall_offset : 0;
+}
+
 static void take(Reading *r, const perfd_item *item) {
         SourceSample sample = { .item = item, .event = perfd_item_event(item)->name };
 
         if (!is_wanted(r, item))
                 return;
         sample.weight = perfd_item_period(item) > 0 ? perfd_item_period(item) : 1;
+        sample.wall = wall_of(r, perfd_item_time(item));
         if (r->source->has_names)
                 sample.n_frames = (r->source->has_chains_only ? frame_names_of_callchain : frame_names_of)(names_of(r), item, &sample.frames);
         r->is_over = !r->source->take(r->source->userdata, &sample);

@@ -22,7 +22,7 @@ static bool put(void *userdata, const SourceSample *sample) {
 
         s->plans.frames = s->text.frames = sample->frames;
         if (s->p->json)
-                item_print_json(&s->p->out, &s->plans, sample->item, 0, false);
+                item_print_json(&s->p->out, &s->plans, sample->item, sample->wall, false);
         else
                 item_print_text(&s->text, sample->item);
         return !s->p->out.error;

@@ -61,6 +61,10 @@ def test_command():
             for line in lines:
                 check(re.match(r" *python3?[\d.]* +(\d+)/\1 +\[\d+\] +\d+\.\d{9}: raw_syscalls:sys_enter: NR \d+ \(", line), line)
             equal(sorted(os.listdir(folder)), ["perf.data", *["perf.data.old"] * bool(options)], "files")
+            clock = said["features"]["CLOCK_DATA"]
+            samples = [json.loads(line) for line in run([PERFCTL, "--json", "script", "-i", path]).stdout.splitlines()]
+            equal({s["wall"] - s["time"] for s in samples}, {clock["wall_clock_ns"] - clock["clockid_time_ns"]}, "wall times")
+            equal((said["first"], said["last"]), (min(s["time"] for s in samples), max(s["time"] for s in samples)), "times")
 
 
 def test_header():
