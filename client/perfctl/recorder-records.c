@@ -20,6 +20,8 @@ int recorder_put_record(Recorder *r, uint32_t type, uint16_t misc, const void *b
         memcpy(record, bytes, n);
         memcpy(record + n, text.bytes, text.length);
         memcpy(record + whole, id, sizeof(*id));
+        if (r->state)
+                recorder_state_take(r->state, type, misc, record, whole + sizeof(*id));
         return perfd_recording_writer_put(r->writer, type, misc, record, whole + sizeof(*id));
 }
 

@@ -12,12 +12,9 @@
 #include <time.h>
 
 #include "client/perfctl/daemon-clock.h"
-#include "client/perfctl/quantity.h"
 #include "client/perfctl/recorder-tasks.h"
 
 #define FINISHED_ROUND 68               /* PERF_RECORD_FINISHED_ROUND of perf */
-#define CLOCKID 23                      /* the bits of these sections */
-#define CLOCK_DATA 29
 #define ROUND ((uint64_t)1 << 22)       /* bytes */
 #define FLUSH UINT64_C(1000000000)      /* ns: no more than that is missing of a recording that was killed */
 #define CHAIN_MAX ((size_t)1024)        /* addresses, as sysctl kernel.perf_event_max_stack allows at most, and what parts them */
@@ -26,8 +23,7 @@
 
 /* ---- failing ------------------------------------------------------------------------------------------------------------------ */
 
-/* Says it once; the stream is then told to end. */
-static void take(Recorder *r, int code) {
+void recorder_check(Recorder *r, int code) {
         if (code == 0 || r->has_failed)
                 return;
         (void)perfctl_fail(r->p, PERFCTL_FAILED, "%s", perfd_recording_writer_error(r->writer));
@@ -67,7 +63,7 @@ static int add_event(Recorder *r, uint32_t id, const char *name, const char *eve
                                 PERF_SAMPLE_PERIOD | (has_chain ? PERF_SAMPLE_CALLCHAIN : 0);
         e->event.flags = PERFD_ATTR_SAMPLE_ID_ALL | (frequency > 0 ? PERFD_ATTR_FREQ : 0);
         e->event.sample_period = frequency > 0 ? frequency : period > 0 ? period : 1;
-        take(r, perfd_recording_writer_add_event(r->writer, &e->event));
+        recorder_check(r, perfd_recording_writer_add_event(r->writer, &e->event));
         return r->has_failed ? PERFCTL_FAILED : 0;
 }
 
@@ -86,40 +82,6 @@ static int add_running(Recorder *r, const char *word) {
         return code;
 }
 
-static int add_tracing(Recorder *r) {
-        const char **list = must_have(calloc(r->n_events + 1, sizeof(*list)));
-        size_t n = 0;
-        int code = 0;
-
-        for (size_t i = 0; i < r->n_events; i++) {
-                const RecorderEvent *e = r->events[i];
-
-                if (e->event.type == PERF_TYPE_TRACEPOINT)
-                        list[n++] = e->asked;
-        }
-        if (n > 0)
-                code = perfd_recording_writer_add_tracing(r->writer, TRACEFS, list, n);
-        take(r, code);
-        free(list);
-        return code == 0 ? 0 : PERFCTL_FAILED;
-}
-
-static int add_host(Recorder *r) {
-        const Perfctl *p = r->p;
-        const char **words = must_have(calloc(p->n_arguments + 3, sizeof(*words)));
-        size_t n = 0;
-        int code;
-
-        words[n++] = "perfctl";
-        words[n++] = "record";
-        for (size_t i = 0; i < p->n_arguments; i++)
-                words[n++] = p->arguments[i];
-        code = perfd_recording_writer_add_host(r->writer, words, n);
-        take(r, code);
-        free(words);
-        return code == 0 ? 0 : PERFCTL_FAILED;
-}
-
 /* Before the stream begins: what the daemon has of the words. */
 static int choose(void *userdata, const EventWords *words, perfd_subscription *subscription) {
         Recorder *r = userdata;
@@ -130,9 +92,7 @@ static int choose(void *userdata, const EventWords *words, perfd_subscription *s
                 code = add_running(r, words->names[i]);
         if (code == 0 && r->n_events == 0)
                 code = perfctl_fail(r->p, PERFCTL_FAILED, "none of the events runs: name those to be added");
-        if (code == 0)
-                code = add_tracing(r);
-        return code == 0 ? add_host(r) : code;
+        return code == 0 ? recorder_put_head(r) : code;
 }
 
 /* ---- the stream ----------------------------------------------------------------------------------------------------------------- */
@@ -151,17 +111,14 @@ static uint32_t clock_of(const char *name) {
 
 static void on_start(void *userdata, const perfd_start *s) {
         Recorder *r = userdata;
-        const uint32_t id = clock_of(s->clock);
-        const uint64_t resolution = 1, time = clock_read((clockid_t)id);
-        const struct {
-                uint32_t version, clock;
-                uint64_t wall, time; /* ns, of the same moment */
-        } clock = { .version = 1, .clock = id, .wall = time + (uint64_t)s->wall_offset, .time = time };
+        uint64_t time;
 
-        take(r, perfd_recording_writer_add_feature(r->writer, CLOCKID, &resolution, sizeof(resolution)));
-        take(r, perfd_recording_writer_add_feature(r->writer, CLOCK_DATA, &clock, sizeof(clock)));
+        r->clock = clock_of(s->clock);
+        time = clock_read((clockid_t)r->clock);
+        recorder_put_clocks(r, time + (uint64_t)s->wall_offset, time);
         if (!r->has_failed)
-                take(r, recorder_put_tasks(r));
+                recorder_check(r, recorder_put_tasks(r));
+        r->files.head = perfd_recording_writer_size(r->writer);
 }
 
 /* One that begins later. */
@@ -196,9 +153,10 @@ static void put_sample(Recorder *r, const perfd_item *item, const RecorderEvent 
         s.n_callchain = put_part(chain, s.n_callchain, PERF_CONTEXT_USER, user, n_user);
         if (s.ip == 0)
                 s.ip = n_kernel > 0 ? kernel[0] : n_user > 0 ? user[0] : 0;
-        take(r, perfd_recording_writer_put_sample(r->writer, s.ip == 0 || s.ip >= KERNEL_ADDRESS ? PERF_RECORD_MISC_KERNEL :
+        recorder_check(r, perfd_recording_writer_put_sample(r->writer, s.ip == 0 || s.ip >= KERNEL_ADDRESS ? PERF_RECORD_MISC_KERNEL :
                                                                                                     PERF_RECORD_MISC_USER, &s));
         r->n_samples++;
+        r->files.n_samples++;
 }
 
 static void end_round(Recorder *r) {
@@ -206,7 +164,7 @@ static void end_round(Recorder *r) {
 
         if (size - r->round < ROUND)
                 return;
-        take(r, perfd_recording_writer_put(r->writer, FINISHED_ROUND, 0, NULL, 0));
+        recorder_check(r, perfd_recording_writer_put(r->writer, FINISHED_ROUND, 0, NULL, 0));
         r->round = size;
 }
 
@@ -218,7 +176,7 @@ static void on_item(void *userdata, const perfd_item *item) {
         if (r->has_failed)
                 return;
         if (perfd_item_record(item) != PERFD_SAMPLE) {
-                take(r, recorder_put_side_record(r, item));
+                recorder_check(r, recorder_put_side_record(r, item));
                 return;
         }
         e = event ? find_event(r, event->id) : NULL;
@@ -227,6 +185,7 @@ static void on_item(void *userdata, const perfd_item *item) {
         else
                 r->n_left_out++;
         end_round(r);
+        recorder_rotate(r);
 }
 
 /* What no LOST of the kernel has said. */
@@ -240,7 +199,7 @@ static void put_losses(Recorder *r, const perfd_end *end) {
         if (n <= r->n_lost)
                 return;
         n -= r->n_lost;
-        take(r, recorder_put_record(r, PERF_RECORD_LOST_SAMPLES, 0, &n, sizeof(n), RECORDER_NO_TEXT, &id));
+        recorder_check(r, recorder_put_record(r, PERF_RECORD_LOST_SAMPLES, 0, &n, sizeof(n), RECORDER_NO_TEXT, &id));
 }
 
 static void on_end(void *userdata, const perfd_end *end) {
@@ -256,8 +215,9 @@ static uint64_t on_tick(void *userdata, uint64_t now) {
 
         if (now - r->flushed < FLUSH || r->has_failed)
                 return r->flushed + FLUSH > now ? r->flushed + FLUSH : now + FLUSH;
-        take(r, perfd_recording_writer_flush(r->writer));
+        recorder_check(r, perfd_recording_writer_flush(r->writer));
         r->flushed = now;
+        recorder_rotate(r);
         return now + FLUSH;
 }
 
@@ -265,6 +225,8 @@ static uint64_t on_tick(void *userdata, uint64_t now) {
 
 static void recorder_deinit(Recorder *r) {
         perfd_recording_writer_free(r->writer);
+        recorder_state_free(r->state);
+        recorder_files_deinit(&r->files);
         for (size_t i = 0; i < r->n_events; i++) {
                 free(r->events[i]->name);
                 free(r->events[i]->asked);
@@ -273,39 +235,27 @@ static void recorder_deinit(Recorder *r) {
         free(r->events);
 }
 
-static int open_writer(Recorder *r, const char *path, int level) {
-        int code = strcmp(path, "-") == 0 ? perfd_recording_writer_open_pipe(r->writer, r->p->out.fd, level) :
-                                            perfd_recording_writer_open(r->writer, path, level);
-
-        take(r, code);
-        return code == 0 ? 0 : PERFCTL_FAILED;
-}
-
 /* A stream that failed has a recording up to there. */
-static int close_writer(Recorder *r, const char *path, int code) {
-        char size[QUANTITY_SIZE];
+static int end_files(Recorder *r, int code) {
         int left_out;
 
         if (r->n_events == 0)
                 return code;
-        take(r, perfd_recording_writer_close(r->writer));
+        recorder_close(r);
         if (r->has_failed)
                 return PERFCTL_FAILED;
         left_out = r->n_left_out == 0 ? 0 : perfctl_fail(r->p, PERFCTL_LOST, "%s lacks %" PRIu64 " items: they are longer than a record can "
-                                                         "be, or of no event that was announced", path, r->n_left_out);
-        if (strcmp(path, "-") != 0)
-                (void)fprintf(stderr, "perfctl: record: %s: %" PRIu64 " samples, %s\n", path, r->n_samples,
-                              quantity_show_size(perfd_recording_writer_size(r->writer), size));
+                                                         "be, or of no event that was announced", r->files.path, r->n_left_out);
         return code == 0 ? left_out : code;
 }
 
-int recorder_run(Perfctl *p, const perfd_subscription *subscription, const char *path, int level, uint64_t duration, bool may_lose) {
+int recorder_run(Perfctl *p, const perfd_subscription *subscription, const RecorderFiles *files, uint64_t duration, bool may_lose) {
         perfd_callbacks callbacks = PERFD_CALLBACKS_INIT;
-        Recorder r = { .p = p, .writer = must_have(perfd_recording_writer_new()),
+        Recorder r = { .p = p, .files = *files,
                        .has_callchain = perfctl_get(p, "callchain") || perfctl_get(p, "both-callchains"),
                        .loop = { .p = p, .duration = duration, .may_lose = may_lose, .is_full = is_full, .tick = on_tick } };
         bool has_begun;
-        int code = open_writer(&r, path, level);
+        int code = recorder_open(&r);
 
         r.loop.userdata = &r;
         callbacks.start = on_start;
@@ -316,7 +266,7 @@ int recorder_run(Perfctl *p, const perfd_subscription *subscription, const char 
                 code = stream_loop_run(&r.loop, subscription, &callbacks, choose);
         has_begun = perfd_recording_writer_size(r.writer) > 0;
         if (has_begun)
-                code = close_writer(&r, path, code);
+                code = end_files(&r, code);
         else if (r.has_failed)
                 code = PERFCTL_FAILED;
         recorder_deinit(&r);

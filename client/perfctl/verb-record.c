@@ -6,6 +6,7 @@
 #include "client/perfctl/command.h"
 #include "client/perfctl/event-words.h"
 #include "client/perfctl/number.h"
+#include "client/perfctl/quantity.h"
 #include "client/perfctl/recorder.h"
 #include "client/perfctl/spec-options.h"
 #include "client/perfctl/stream-options.h"
@@ -13,6 +14,8 @@
 
 #define LATENCY UINT64_C(100000000) /* ns: nobody looks at a sample before the recording has ended, and wakeups cost */
 #define LEVEL_MAX 19
+#define ROTATE_BYTES_MIN (UINT64_C(64) << 10)
+#define ROTATE_NSEC_MIN UINT64_C(1000000000)
 
 static const uint32_t side_records = PERFD_RECORD_BIT(PERFD_COMM) | PERFD_RECORD_BIT(PERFD_FORK) | PERFD_RECORD_BIT(PERFD_EXIT) |
                                      PERFD_RECORD_BIT(PERFD_MMAP2) | PERFD_RECORD_BIT(PERFD_KSYMBOL) | PERFD_RECORD_BIT(PERFD_BPF_EVENT);
@@ -41,10 +44,24 @@ static int check_output(const Perfctl *p, const char *path) {
                                                     "behind it") : 0;
 }
 
+/* "100M" or "10m": one of them is no form of the other. */
+static int parse_rotation(const Perfctl *p, Rotation *ret) {
+        const char *rotate = perfctl_get(p, "rotate"), *keep = perfctl_get(p, "keep");
+
+        if (keep && !rotate)
+                return perfctl_fail(p, PERFCTL_USAGE, "--keep is for files that --rotate makes");
+        if (rotate && !quantity_parse_time(rotate, &ret->nsec) && !quantity_parse_size(rotate, &ret->bytes))
+                return perfctl_fail(p, PERFCTL_USAGE, "--rotate: '%s' is neither a size such as 100M nor a time such as 10m", rotate);
+        if (rotate && (ret->nsec > 0 ? ret->nsec < ROTATE_NSEC_MIN : ret->bytes < ROTATE_BYTES_MIN))
+                return perfctl_fail(p, PERFCTL_USAGE, "--rotate: '%s' is less than 64 KiB or 1 s", rotate);
+        return keep ? number_parse(p, "--keep: ", keep, &ret->keep) : 0;
+}
+
 static int verb_record_run(Perfctl *p) {
         perfd_subscription s = PERFD_SUBSCRIPTION_INIT;
         const char *path = perfctl_get(p, "output");
         uint64_t duration = 0, level = 0;
+        RecorderFiles files = { .path = NULL };
         int r = command_check(p);
 
         s.payload = PERFD_PAYLOAD_RAW;
@@ -60,10 +77,16 @@ static int verb_record_run(Perfctl *p) {
         if (r == 0)
                 r = stream_options_parse(p, &s, &duration);
         if (r == 0)
+                r = parse_rotation(p, &files.rotation);
+        if (r == 0)
                 r = check_output(p, path);
+        if (r == 0 && strcmp(path, "-") == 0 && perfctl_get(p, "rotate"))
+                r = perfctl_fail(p, PERFCTL_USAGE, "--rotate: stdout is one file: name it with --output");
         if (r == 0)
                 r = perfctl_connect(p);
-        return r == 0 ? recorder_run(p, &s, path, (int)level, duration, perfctl_get(p, "allow-loss")) : r;
+        files.path = path;
+        files.level = (int)level;
+        return r == 0 ? recorder_run(p, &s, &files, duration, perfctl_get(p, "allow-loss")) : r;
 }
 
 const Verb verb_record = {
@@ -74,6 +97,8 @@ const Verb verb_record = {
                 EVENT_OPTION(WORDS_SHOWN),
                 { .name = "output", .letter = 'o', .argument = "FILE", .help = "the file, perf.data if it is not given; -: a pipe on stdout",
                   .words = WORDS_FILES },
+                { .name = "rotate", .argument = "SIZE|TIME", .help = "begin another file after 100M, or 10m: FILE.YYYYMMDDhhmmsscc" },
+                { .name = "keep", .argument = "N", .help = "with --rotate: only the last N files" },
                 { .name = "for", .argument = "TIME", .help = "stop after 500ms, 10s, 2m" },
                 { .name = "compression-level", .letter = 'z', .argument = "N", .help = "compress by zstd: 1, fast, to 19, small" },
                 { .name = "latency", .argument = "TIME", .help = "samples come within this; 100ms" },

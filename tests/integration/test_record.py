@@ -155,6 +155,54 @@ def test_killed():
         check(ran.returncode == 0 and b"nothing is damaged, and it is as it was" in ran.stderr, ran.stderr)
 
 
+RENAMED = """import os, sys, threading
+open("/proc/self/comm", "w").write("renamed")
+def wait():
+    with open(f"/proc/self/task/{threading.get_native_id()}/comm", "w") as f:
+        f.write("thread")
+    begun.set()
+    done.wait()
+begun, done = threading.Event(), threading.Event()
+thread = threading.Thread(target=wait)
+thread.start()
+begun.wait()
+for i in range(4000): os.getppid()
+done.set()
+thread.join()
+os.getppid()
+"""
+
+
+def test_rotation():
+    """Files one behind the other: each whole in itself, with the names and mappings of tasks that began before it; no sample is between them,
+    and the oldest give way."""
+    with Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        path = os.path.join(folder, "ring.data")
+        done = record(daemon, "-o", path, "--rotate", "64KiB", "--keep", "3", *EVENTS, *python(RENAMED))
+        said = re.findall(rb"^perfctl: record: (\S+): (\d+) samples, ", done.stderr, re.M)
+        names, counts = [os.path.basename(name.decode()) for name, _ in said], [int(n) for _, n in said]
+        equal(sum(counts), sent(done), "samples of all files")
+        check(len(names) > 4 and all(re.fullmatch(r"ring\.data\.\d{16}", name) for name in names) and names == sorted(set(names)), names)
+        equal(sorted(os.listdir(folder)), names[-3:], "files that are kept")
+        last = 0
+        for name, count in list(zip(names, counts))[-3:]:
+            file = os.path.join(folder, name)
+            found = info(file)
+            equal((found["damage"], found["samples"], found["events"]), ([], count, [EVENTS[0]]), name)
+            check(found["first"] is None or found["first"] >= last, f"{name} begins before the one before it ends")
+            last = found["last"] or last
+            check({"TRACING_DATA", "CLOCK_DATA", "HOSTNAME", "EVENT_DESC"} <= set(found["features"]), f"sections of {name}: {found['features'].keys()}")
+            lines = lines_of_perf(file, "comm,tid,pid,event")
+            equal({line.split()[0] for line in lines}, {"renamed"} if count else set(), f"names of {name}, of {count} samples")
+            maps = perf("script", "--show-mmap-events", "--show-task-events", "-i", file)
+            pid = lines[0].split()[1].split("/")[0] if lines else ""
+            check(not lines or re.search(rf"PERF_RECORD_MMAP2 {pid}/{pid}: .* r-xp .*libc\.so", maps), f"mappings of {pid} in {name}: {maps[:2000]}")
+            check(not lines or re.search(rf"PERF_RECORD_COMM: thread:{pid}/", maps) or name == names[-1], f"the other thread of {pid} in {name}")
+        for words, text in ((("--keep", "3"), b"--keep is for files that --rotate makes"), (("--rotate", "10"), b"is less than 64 KiB or 1 s"),
+                            (("--rotate", "soon"), b"is neither a size such as 100M nor a time such as 10m"), (("--rotate", "1M", "--keep", "0"), b"--keep: '0' ")):
+            check(text in record(daemon, "-o", path, *words, *EVENTS, status=2).stderr, words)
+
+
 def test_refused():
     """What cannot be recorded, and where, is said before anything is written."""
     with Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
