@@ -2,6 +2,7 @@
 #include "client/perfctl/progress.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -35,6 +36,23 @@ void progress_show_slow(Progress *p) {
                 return;
         p->next = time + INTERVAL_NSEC;
         (void)fprintf(stderr, "\rreading: %3" PRIu64 " %%\r", p->farthest < p->size ? p->farthest * 100 / p->size : 100);
+        (void)fflush(stderr);
+}
+
+void progress_begin_text(Progress *p) {
+        *p = (Progress){ .is_shown = isatty(STDERR_FILENO) };
+}
+
+void progress_show_text(const Progress *p, const char *format, ...) {
+        va_list args;
+
+        if (!p->is_shown)
+                return;
+        (void)putc('\r', stderr);
+        va_start(args, format);
+        (void)vfprintf(stderr, format, args);
+        va_end(args);
+        (void)fputs("\033[K\r", stderr); /* EL of ECMA-48 */
         (void)fflush(stderr);
 }
 

@@ -1,4 +1,4 @@
-/* For verbs that read a file for long: how much of it was read, on stderr, if that is a terminal. */
+/* For verbs that take long: how much of a file was read, or what was written so far, on stderr, if that is a terminal. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,6 +15,9 @@ typedef struct Progress {
 void progress_begin(Progress *p, const char *path);
 /* Slow path of progress_show(). */
 void progress_show_slow(Progress *p);
+/* Of work whose end nobody knows; then it is shown by this, and not by bytes. */
+void progress_begin_text(Progress *p);
+void progress_show_text(const Progress *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Takes the line away. May be called twice. */
 void progress_end(Progress *p);
 

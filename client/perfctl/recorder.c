@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "client/perfctl/daemon-clock.h"
+#include "client/perfctl/quantity.h"
 #include "client/perfctl/recorder-tasks.h"
 
 #define FINISHED_ROUND 68               /* PERF_RECORD_FINISHED_ROUND of perf */
@@ -205,9 +206,21 @@ static void put_losses(Recorder *r, const perfd_end *end) {
 static void on_end(void *userdata, const perfd_end *end) {
         Recorder *r = userdata;
 
+        progress_end(&r->progress);
         if (!r->has_failed)
                 put_losses(r, end);
         stream_loop_end(&r->loop, end, r->n_samples, "samples");
+}
+
+static void on_gap(void *userdata, const perfd_gap *gap) {
+        ((Recorder *)userdata)->n_dropped += gap->items;
+}
+
+static void show_progress(const Recorder *r) {
+        char size[QUANTITY_SIZE];
+
+        progress_show_text(&r->progress, "recording: %" PRIu64 " samples, %s, %" PRIu64 " lost", r->n_samples,
+                           quantity_show_size(perfd_recording_writer_size(r->writer), size), r->n_lost + r->n_dropped);
 }
 
 static uint64_t on_tick(void *userdata, uint64_t now) {
@@ -218,6 +231,8 @@ static uint64_t on_tick(void *userdata, uint64_t now) {
         recorder_check(r, perfd_recording_writer_flush(r->writer));
         r->flushed = now;
         recorder_rotate(r);
+        if (!r->has_failed)
+                show_progress(r);
         return now + FLUSH;
 }
 
@@ -258,12 +273,15 @@ int recorder_run(Perfctl *p, const perfd_subscription *subscription, const Recor
         int code = recorder_open(&r);
 
         r.loop.userdata = &r;
+        progress_begin_text(&r.progress);
         callbacks.start = on_start;
         callbacks.event = on_event;
         callbacks.item = on_item;
+        callbacks.gap = on_gap;
         callbacks.end = on_end;
         if (code == 0)
                 code = stream_loop_run(&r.loop, subscription, &callbacks, choose);
+        progress_end(&r.progress); /* of a stream that was lost */
         has_begun = perfd_recording_writer_size(r.writer) > 0;
         if (has_begun)
                 code = end_files(&r, code);

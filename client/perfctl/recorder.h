@@ -1,6 +1,7 @@
 /* For `record`: items of a stream that become records of a file. */
 #pragma once
 
+#include "client/perfctl/progress.h"
 #include "client/perfctl/recorder-state.h"
 #include "client/perfctl/stream-loop.h"
 
@@ -36,9 +37,11 @@ typedef struct Recorder {
         RecorderFiles files;
         RecorderState *state; /* NULL: no file follows */
         uint32_t clock;       /* of the times: a clockid_t */
+        Progress progress;
         RecorderEvent **events;
         size_t n_events;
         uint64_t n_samples, n_lost; /* of samples; of what LOST and LOST_SAMPLES of the kernel said */
+        uint64_t n_dropped;  /* of gaps so far */
         uint64_t n_left_out; /* items that no record can hold, or of no event that was announced */
         uint64_t flushed;  /* CLOCK_MONOTONIC, ns */
         bool has_callchain; /* asked for, of events that are added later */

@@ -4,6 +4,7 @@ samples as the ledger has. Needs root, for tracepoints."""
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -201,6 +202,30 @@ def test_rotation():
         for words, text in ((("--keep", "3"), b"--keep is for files that --rotate makes"), (("--rotate", "10"), b"is less than 64 KiB or 1 s"),
                             (("--rotate", "soon"), b"is neither a size such as 100M nor a time such as 10m"), (("--rotate", "1M", "--keep", "0"), b"--keep: '0' ")):
             check(text in record(daemon, "-o", path, *words, *EVENTS, status=2).stderr, words)
+
+
+def test_interrupted():
+    """Ctrl-C ends it whole; on a terminal it says meanwhile how much there is."""
+    with Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        path = os.path.join(folder, "perf.data")
+        ours, theirs = os.openpty()
+        recorder = subprocess.Popen(words(daemon, "record", "-o", path, *EVENTS, "-p", str(os.getpid())), stderr=theirs)
+        os.close(theirs)
+        said = b""
+        try:
+            while not re.search(rb"\rrecording: [1-9]\d* samples, [\d.]+ \w+, 0 lost\x1b\[K\r", said):
+                os.getppid()
+                if select.select([ours], [], [], 0.01)[0]:
+                    said += os.read(ours, 4096)
+                check(len(said) < 100000, said[-500:])
+        finally:
+            recorder.send_signal(signal.SIGINT)
+            equal(recorder.wait(perfd.PATIENCE), 0, "its status")
+        said += os.read(ours, 4096)
+        os.close(ours)
+        found = info(path)
+        equal((found["damage"], found["samples"] > 0), ([], True), "what is in it")
+        check(f"{path}: {found['samples']} samples, ".encode() in said, said)
 
 
 def test_refused():
