@@ -84,14 +84,20 @@ static void test_gaps(void **state) {
         RefusedPackets p = { .first = NULL };
         Message *next = make("calls", 7, 6, NULL, 1, 1), *other = make("others", 7, 6, NULL, 1, 1), *epoch = make("calls", 8, 6, NULL, 1, 1);
         Perfd__V1__Packet *found;
+        size_t size;
 
         refuse(&p, make("calls", 7, 2, NULL, 1, 1));
         refuse(&p, make("calls", 7, 3, NULL, 1, 1));
         refuse(&p, make("calls", 7, 5, "outbox", 1, 1));
         assert_null(prefix_of(&p, other));
         assert_null(prefix_of(&p, epoch));
+        size = refused_gaps_size(&p, next);
         found = prefix_of(&p, next);
         assert_non_null(found);
+        assert_in_range(next->n_gaps, size / 2, size); /* what it said it would take, at most */
+        assert_int_equal(refused_gaps_size(&p, next), 0);
+        assert_int_equal(refused_gaps_size(&p, other), 0);
+        assert_int_equal(refused_gaps_size(&p, epoch), 0);
         assert_int_equal(found->n_gap, 3);
         check_gap(found->gap[0], "too-long", 2, 3, 2 * ITEMS);
         check_gap(found->gap[1], "outbox", 4, 4, 5);

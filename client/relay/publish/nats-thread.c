@@ -279,17 +279,32 @@ static size_t sent_size(const Message *m) {
         return size;
 }
 
-static bool is_too_long(const Nats *n, const Message *m) {
+/* Bytes; 0: there is none. */
+static uint64_t limit_of(const Nats *n, const Message *m) {
         const NatsLimits *l = &n->limits;
         int64_t limit = m->is_status ? l->statuses : strncmp(m->subject, "perfd.", strlen("perfd.")) == 0 ? l->messages : l->descriptors;
 
-        return limit > 0 && sent_size(m) > (uint64_t)limit;
+        return limit > 0 ? (uint64_t)limit : 0;
+}
+
+static bool is_too_long(const Nats *n, const Message *m) {
+        return limit_of(n, m) > 0 && sent_size(m) > limit_of(n, m);
+}
+
+/*
+ * A packet that is too long with the gap of those before it is refused too, and becomes a part of that gap: without it the gap would be in
+ * no packet. But where gaps take half of what there is room for, packets go without.
+ */
+static bool has_room_for_gaps(const Nats *n, const Message *m) {
+        const uint64_t limit = limit_of(n, m), gaps = refused_gaps_size(&n->refused, m);
+
+        return limit == 0 || gaps > limit / 2 || sent_size(m) + gaps <= limit;
 }
 
 /* With the lock. Known before it is sent, so that nothing overtakes its gap. False: it is refused. */
 static bool is_sendable(Nats *n, Message *m) {
         m->n_prefix = 0; /* the server may be another one now */
-        if (!is_too_long(n, m) && !refused_is_rest(&n->refused, m)) {
+        if (!is_too_long(n, m) && !refused_is_rest(&n->refused, m) && has_room_for_gaps(n, m)) {
                 if (!m->prefix)
                         (void)refused_attach(&n->refused, m); /* no memory: the next one takes it */
                 m->n_prefix = m->n_all;

@@ -12,6 +12,7 @@
 enum { PACKET_START = 2, PACKET_EVENTS = 3, PACKET_REMOVED = 6, PACKET_TASKS = 8, PACKET_FORGOTTEN_TASKS = 9, PACKET_WALL = 10 };
 
 #define OTHERS_MAX ((size_t)256 << 10) /* bytes */
+#define GAP_SIZE_MAX ((size_t)80)      /* bytes of a Packet with one gap: its reason, and five numbers of at most 10 bytes */
 
 typedef struct Bytes {
         uint8_t *bytes;
@@ -159,15 +160,27 @@ int refused_add(RefusedPackets *p, Message *m) {
         return r == REFUSED_INVALID ? 0 : r;
 }
 
-int refused_attach(RefusedPackets *p, Message *m) {
+/* The first part of a packet takes what no other one has taken. */
+static bool takes_gaps(const RefusedStream *s, const Message *m) {
         const char *part = message_header(m, "Perfd-Part");
+
+        return !m->prefix && !m->is_status && is_of(s, m) && s->carrier == 0 && part && strncmp(part, "1/", 2) == 0;
+}
+
+size_t refused_gaps_size(const RefusedPackets *p, const Message *m) {
+        const RefusedStream *s = find(p, m);
+
+        return takes_gaps(s, m) ? s->dropped.n_gaps + (s->dropped.last > 0 ? GAP_SIZE_MAX : 0) : 0;
+}
+
+int refused_attach(RefusedPackets *p, Message *m) {
         RefusedStream *s = find(p, m);
         _cleanup_free_ uint8_t *gaps = NULL;
         Bytes all = { .n = 0 };
         size_t n = 0;
         int r;
 
-        if (m->prefix || m->is_status || !is_of(s, m) || s->carrier != 0 || !part || strncmp(part, "1/", 2) != 0)
+        if (!takes_gaps(s, m))
                 return 0;
         r = dropped_end(&s->dropped, (const uint8_t *)"", 0, &gaps, &n);
         if (r == 0)

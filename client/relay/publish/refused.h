@@ -18,6 +18,8 @@ void refused_deinit(RefusedPackets *p);
 bool refused_is_rest(const RefusedPackets *p, const Message *m);
 /* It is refused; what is no part of a stream is passed over. -ENOMEM: its gap is lost, and Perfd-Matched alone tells of its items. */
 int refused_add(RefusedPackets *p, Message *m);
+/* Bytes that the gaps have at most which it would take along as the next one that is sent. */
+size_t refused_gaps_size(const RefusedPackets *p, const Message *m);
 /* It is sent next: those that were refused before it go with it, as its prefix, unless another one has taken them. -ENOMEM. */
 int refused_attach(RefusedPackets *p, Message *m);
 /* The message of that number is stored, and what went with it. */
