@@ -101,7 +101,7 @@ static uint64_t process_value(const Dimension *d, TextIds *texts, const perfd_pr
         }
 }
 
-uint64_t dimension_of_sample(Dimension *d, TextIds *texts, const perfd_item *item) {
+uint64_t dimension_of_sample(Dimension *d, TextIds *texts, const perfd_item *item, const char *event) {
         switch (d->kind) {
         case DIMENSION_COMM:
                 return text_value(texts, perfd_item_comm(item));
@@ -112,7 +112,7 @@ uint64_t dimension_of_sample(Dimension *d, TextIds *texts, const perfd_item *ite
         case DIMENSION_CPU:
                 return perfd_item_cpu(item);
         case DIMENSION_EVENT:
-                return string_value(texts, perfd_item_event(item)->name);
+                return string_value(texts, event);
         case DIMENSION_FIELD:
                 return field_value(d, texts, item);
         default:

@@ -52,6 +52,6 @@ static inline bool dimension_is_number(const Dimension *d) {
 }
 
 /* Of one that is not of a frame. */
-uint64_t dimension_of_sample(Dimension *d, TextIds *texts, const perfd_item *item);
+uint64_t dimension_of_sample(Dimension *d, TextIds *texts, const perfd_item *item, const char *event);
 /* Of one that is. frame: NULL is one that is not known. */
 uint64_t dimension_of_frame(const Dimension *d, const FrameId *frame);

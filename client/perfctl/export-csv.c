@@ -204,7 +204,7 @@ static int export_lines(Perfctl *p, SampleSource source, Csv *c, int lines, Outp
         int code, r = 0;
 
         source.has_names = true;
-        source.order = PERFD_RECORDING_ORDER_CAUSAL;
+        source.order = PERFD_RECORDING_ORDER_TIME;
         source.userdata = c;
         source.take = take;
         code = sample_source_run(p, &source);
@@ -216,7 +216,7 @@ static int export_lines(Perfctl *p, SampleSource source, Csv *c, int lines, Outp
         output_flush(out);
         if (r != 0)
                 return perfctl_fail(p, PERFCTL_FAILED, "a temporary file: %s", strerror(-r));
-        *ret_is_whole = out->error == 0;
+        *ret_is_whole = out->error == 0 && (code == 0 || c->n_events > 0);
         if (out->error != 0 && out->error != EPIPE) /* nobody reads it any more */
                 return perfctl_fail(p, PERFCTL_FAILED, "%s", strerror(out->error));
         return code;

@@ -480,7 +480,7 @@ int export_perfetto(Perfctl *p, SampleSource source, FILE *out, bool *ret_is_who
         int code;
 
         source.has_names = true;
-        source.order = PERFD_RECORDING_ORDER_CAUSAL;
+        source.order = PERFD_RECORDING_ORDER_TIME;
         source.userdata = &x;
         source.take = take;
         source.event = take_event;

@@ -54,6 +54,7 @@ static bool is_given(const Perfctl *p, const char *name) {
 }
 
 static void give(Perfctl *p, const char *name, const char *value) {
+        perfctl_set(p, name, value);
         (void)event_option_add(p, option_of(p, name), value); /* it is not there yet, and so applies to all events */
 }
 

@@ -7,6 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+bool output_is_input(const char *output, const char *input) {
+        struct stat a, b;
+
+        return output && strcmp(output, "-") != 0 && stat(output, &a) == 0 && stat(input, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 int output_file_open(const Perfctl *p, const char *path, OutputFile *ret) {
         OutputFile f = { .path = path };
         struct stat st;

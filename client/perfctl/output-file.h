@@ -13,6 +13,8 @@ typedef struct OutputFile {
 
 #define OUTPUT_FILE_NULL ((OutputFile){ .out = NULL })
 
+/* Both are the same file. output: NULL, or "-": no. */
+bool output_is_input(const char *output, const char *input);
 /* path lives as long as the file. 0, or PERFCTL_FAILED after a message. */
 int output_file_open(const Perfctl *p, const char *path, OutputFile *ret);
 /* Gives it its name if it is whole, and takes it away if not, for which whoever wrote it has said why. 0, or PERFCTL_FAILED after a message. */

@@ -7,6 +7,14 @@
 
 #include "client/perfctl/recorder.h"
 
+/* In perfd_recorded_event.flags, as in perf_event.h. */
+#define PINNED (UINT64_C(1) << 2)
+#define EXCLUSIVE (UINT64_C(1) << 3)
+#define EXCLUDE_USER (UINT64_C(1) << 4)
+#define EXCLUDE_KERNEL (UINT64_C(1) << 5)
+#define EXCLUDE_HV (UINT64_C(1) << 6)
+#define PRECISE_IP (UINT64_C(1) << 15) /* one of two bits' four steps */
+
 #define CACHE_EVENT(cache, operation, result)                                                                                  \
         ((uint64_t)PERF_COUNT_HW_CACHE_##cache | (uint64_t)PERF_COUNT_HW_CACHE_OP_##operation << 8 |                             \
          (uint64_t)PERF_COUNT_HW_CACHE_RESULT_##result << 16)
@@ -74,7 +82,25 @@ static bool find_tracepoint(const char *event, perfd_recorded_event *ret) {
         return id > 0;
 }
 
-bool recorder_event_find(const char *event, perfd_recorded_event *ret) {
+/* ":u", ":k", ":pp" and others behind a name, as perf-list(1) has them, without what has no bit in flags. The length of the name. */
+static size_t read_modifiers(const char *event, perfd_recorded_event *ret) {
+        const char *colon = strrchr(event, ':');
+        uint64_t counted = 0;
+
+        if (!colon || !colon[1] || colon[1 + strspn(colon + 1, "ukhpDe")] != '\0')
+                return strlen(event);
+        for (const char *m = colon + 1; *m; m++) {
+                counted |= *m == 'u' ? EXCLUDE_USER : *m == 'k' ? EXCLUDE_KERNEL : *m == 'h' ? EXCLUDE_HV : 0;
+                if (*m == 'p')
+                        ret->flags += PRECISE_IP;
+                ret->flags |= *m == 'D' ? PINNED : *m == 'e' ? EXCLUSIVE : 0;
+        }
+        if (counted != 0)
+                ret->flags |= (EXCLUDE_USER | EXCLUDE_KERNEL | EXCLUDE_HV) & ~counted;
+        return (size_t)(colon - event);
+}
+
+static bool find_named(const char *event, perfd_recorded_event *ret) {
         char *end;
 
         for (size_t i = 0; i < sizeof(known_events) / sizeof(known_events[0]); i++)
@@ -93,4 +119,16 @@ bool recorder_event_find(const char *event, perfd_recorded_event *ret) {
                 }
         }
         return find_tracepoint(event, ret);
+}
+
+bool recorder_event_find(const char *event, perfd_recorded_event *ret) {
+        perfd_recorded_event found = *ret;
+        const size_t n = read_modifiers(event, &found);
+        char *name = must_have(strndup(event, n));
+        const bool is_found = find_named(name, &found);
+
+        free(name);
+        if (is_found)
+                *ret = found;
+        return is_found;
 }

@@ -92,16 +92,20 @@ static int add_tracing(Recorder *r) {
         return code == 0 ? 0 : PERFCTL_FAILED;
 }
 
+/* All words of this program's own command line. */
 static int add_host(Recorder *r) {
-        const Perfctl *p = r->p;
-        const char **words = must_have(calloc(p->n_arguments + 3, sizeof(*words)));
+        static char bytes[1 << 16];
+        const char **words = must_have(calloc(sizeof(bytes), sizeof(*words)));
+        FILE *f = fopen("/proc/self/cmdline", "re");
+        const size_t size = f ? fread(bytes, 1, sizeof(bytes) - 1, f) : 0;
         size_t n = 0;
         int code;
 
-        words[n++] = "perfctl";
-        words[n++] = "record";
-        for (size_t i = 0; i < p->n_arguments; i++)
-                words[n++] = p->arguments[i];
+        if (f)
+                (void)fclose(f);
+        bytes[size] = '\0'; /* a longer one is cut off */
+        for (size_t at = 0; at < size; at += strlen(bytes + at) + 1)
+                words[n++] = bytes + at;
         code = perfd_recording_writer_add_host(r->writer, words, n);
         recorder_check(r, code);
         free(words);

@@ -51,7 +51,7 @@ static int add_event(Recorder *r, uint32_t id, const char *name, const char *eve
         if (find_event(r, id))
                 return 0;
         e = must_have(calloc(1, sizeof(*e)));
-        *e = (RecorderEvent){ .id = id, .ids = { id }, .name = must_have(strdup(name)), .asked = must_have(strdup(event)) };
+        *e = (RecorderEvent){ .id = id, .ids = { id }, .name = must_have(strdup(typed_names_find(&r->loop.typed, name))), .asked = must_have(strdup(event)) };
         r->events = must_have(reallocarray(r->events, r->n_events + 1, sizeof(*r->events)));
         r->events[r->n_events++] = e;
         if (!recorder_event_find(event, &e->event))
@@ -62,7 +62,7 @@ static int add_event(Recorder *r, uint32_t id, const char *name, const char *eve
         e->event.n_ids = 1;
         e->event.sample_type |= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
                                 PERF_SAMPLE_PERIOD | (has_chain ? PERF_SAMPLE_CALLCHAIN : 0);
-        e->event.flags = PERFD_ATTR_SAMPLE_ID_ALL | (frequency > 0 ? PERFD_ATTR_FREQ : 0);
+        e->event.flags |= PERFD_ATTR_SAMPLE_ID_ALL | (frequency > 0 ? PERFD_ATTR_FREQ : 0);
         e->event.sample_period = frequency > 0 ? frequency : period > 0 ? period : 1;
         recorder_check(r, perfd_recording_writer_add_event(r->writer, &e->event));
         return r->has_failed ? PERFCTL_FAILED : 0;

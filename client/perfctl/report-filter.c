@@ -112,10 +112,10 @@ static bool takes(Filter *f, const TextIds *texts, uint64_t value) {
         return dimension_is_number(&f->dimension) ? takes_number(f, value) : takes_id(f, texts, (uint32_t)value);
 }
 
-bool filters_take_sample(Filters *f, TextIds *texts, const perfd_item *item) {
+bool filters_take_sample(Filters *f, TextIds *texts, const perfd_item *item, const char *event) {
         for (size_t i = 0; i < f->n; i++)
                 if (!dimension_is_of_frame(&f->list[i].dimension) &&
-                    !takes(&f->list[i], texts, dimension_of_sample(&f->list[i].dimension, texts, item)))
+                    !takes(&f->list[i], texts, dimension_of_sample(&f->list[i].dimension, texts, item, event)))
                         return false;
         return true;
 }

@@ -32,6 +32,6 @@ int filters_add_pair(const Perfctl *p, Filters *f, const char *option, const cha
 void filters_deinit(Filters *f);
 
 /* What is not of frames. */
-bool filters_take_sample(Filters *f, TextIds *texts, const perfd_item *item);
+bool filters_take_sample(Filters *f, TextIds *texts, const perfd_item *item, const char *event);
 /* What is. */
 bool filters_take_frame(Filters *f, const TextIds *texts, const FrameId *frame);

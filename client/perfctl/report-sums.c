@@ -152,13 +152,12 @@ void sums_finish(Sums *s) {
         stack_ids_deinit(&s->stacks);
 }
 
-bool sums_take(Sums *s, const perfd_item *item, uint64_t period, const uint32_t *frames, size_t n_frames) {
-        const char *event = perfd_item_event(item)->name;
+bool sums_take(Sums *s, const perfd_item *item, const char *event, uint64_t period, const uint32_t *frames, size_t n_frames) {
         SumsGroup *g = sums_group(s, (perfd_text){ .bytes = event, .length = strlen(event) });
-        const bool is_taken = filters_take_sample(&s->options->filters, s->texts, item);
+        const bool is_taken = filters_take_sample(&s->options->filters, s->texts, item, event);
 
         for (size_t i = 0; is_taken && i < s->options->n_keys; i++)
                 if (!dimension_is_of_frame(&s->options->keys[i]))
-                        s->key[i] = dimension_of_sample(&s->options->keys[i], s->texts, item);
+                        s->key[i] = dimension_of_sample(&s->options->keys[i], s->texts, item, event);
         return sums_add(s, g, is_taken, period, frames, n_frames);
 }

@@ -42,8 +42,8 @@ void sums_deinit(Sums *s);
 
 /* How many frames of a stack are looked at, from the innermost on. */
 size_t sums_frames_needed(const Sums *s, size_t n_frames);
-/* frames: from the innermost to the outermost, as many as are needed. False: the sum of the periods would be more than 64 bits. */
-bool sums_take(Sums *s, const perfd_item *item, uint64_t period, const uint32_t *frames, size_t n_frames);
+/* event: its name for people. frames: from the innermost to the outermost, as many as are needed. False: the sum of the periods would be more than 64 bits. */
+bool sums_take(Sums *s, const perfd_item *item, const char *event, uint64_t period, const uint32_t *frames, size_t n_frames);
 
 /* Its parts: values of the keys that are not of frames stand in s->key. */
 SumsGroup *sums_group(Sums *s, perfd_text event);

@@ -289,7 +289,7 @@ static bool take(void *userdata, const SourceSample *sample) {
 
 int sample_profile_run(SampleProfile *s, SampleSource source) {
         source.has_names = true;
-        source.order = PERFD_RECORDING_ORDER_CAUSAL;
+        source.order = PERFD_RECORDING_ORDER_TIME;
         source.userdata = s;
         source.take = take;
         source.event = add_event;

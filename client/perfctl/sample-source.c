@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "client/perfctl/live-source.h"
 #include "client/perfctl/recorded-host.h"
@@ -29,6 +30,27 @@ typedef struct Reading {
         Progress progress;
 } Reading;
 
+static bool is_one_of(const char *word, const char *const *words) {
+        for (; words && *words; words++)
+                if (strcmp(*words, word) == 0)
+                        return true;
+        return false;
+}
+
+int sample_source_check(const Perfctl *p, const char *const *means) {
+        static const Option live[] = { SAMPLE_SOURCE_OPTIONS };
+
+        if (!perfctl_get(p, "input"))
+                return 0;
+        for (size_t i = 0; i < sizeof(live) / sizeof(*live); i++)
+                if (!is_one_of(live[i].name, means) &&
+                    (live[i].repeats ? perfctl_get_values(p, live[i].name)->n > 0 : perfctl_get(p, live[i].name) != NULL))
+                        return perfctl_fail(p, PERFCTL_USAGE, "--%s is for the live host: not with --input", live[i].name);
+        if (p->n_event_options > 0)
+                return perfctl_fail(p, PERFCTL_USAGE, "--%s is for the live host: not with --input", p->event_options[0].option->name);
+        return p->command ? perfctl_fail(p, PERFCTL_USAGE, "a command is traced live: not with --input") : 0;
+}
+
 static bool is_asked_for(const Perfctl *p, const char *name) {
         for (size_t i = 0; i < p->n_arguments; i++)
                 if (fnmatch(p->arguments[i], name, 0) == 0)
@@ -36,11 +58,19 @@ static bool is_asked_for(const Perfctl *p, const char *name) {
         return p->n_arguments == 0;
 }
 
+static void note_stacks(const Reading *r, const perfd_recorded_event *e) {
+        if (r->source->has_names && (e->sample_type & PERF_SAMPLE_STACK_USER))
+                (void)perfctl_fail(r->p, PERFCTL_OK, "%s: %s has copies of user stacks (--call-graph dwarf), which are not unwound: callchains "
+                                   "lack the callers in user space", r->source->input, e->name);
+}
+
 /* Of a pipe they come one by one. */
 static void look_at_events(Reading *r) {
         for (const perfd_recorded_event *e; (e = perfd_recording_event(r->recording, r->n_events)); r->n_events++) {
                 r->is_wanted = must_have(reallocarray(r->is_wanted, r->n_events + 1, sizeof(*r->is_wanted)));
                 r->is_wanted[r->n_events] = is_asked_for(r->p, e->name);
+                if (r->is_wanted[r->n_events])
+                        note_stacks(r, e);
                 if (r->is_wanted[r->n_events] && r->source->event)
                         r->source->event(r->source->userdata, e);
         }
@@ -70,6 +100,14 @@ static FrameNames *names_of(Reading *r) {
         return r->names;
 }
 
+/* A fixed period is in no sample. */
+static uint64_t weight_of(const Reading *r, const perfd_item *item) {
+        const perfd_recorded_event *e = perfd_recording_event(r->recording, perfd_item_event(item)->id - 1);
+        const uint64_t fixed = (e->flags & PERFD_ATTR_FREQ) == 0 && e->sample_period > 0 ? e->sample_period : 1;
+
+        return perfd_item_period(item) > 0 ? perfd_item_period(item) : fixed;
+}
+
 static uint64_t wall_of(Reading *r, uint64_t time) {
         if (!r->is_begun)
                 r->has_wall = recorded_wall_offset(r->recording, &r->wall_offset);
@@ -82,7 +120,7 @@ static void take(Reading *r, const perfd_item *item) {
 
         if (!is_wanted(r, item))
                 return;
-        sample.weight = perfd_item_period(item) > 0 ? perfd_item_period(item) : 1;
+        sample.weight = weight_of(r, item);
         sample.wall = wall_of(r, perfd_item_time(item));
         if (r->source->has_names)
                 sample.n_frames = (r->source->has_chains_only ? frame_names_of_callchain : frame_names_of)(names_of(r), item, &sample.frames);
@@ -120,6 +158,24 @@ static int read_all(Reading *r) {
                        0 : perfctl_fail(r->p, PERFCTL_FAILED, "%s: %s", r->source->input, perfd_recording_error(r->recording));
 }
 
+/* An argument that is none of its events has no samples, and was meant otherwise. */
+static int check_arguments(const Reading *r) {
+        const Perfctl *p = r->p;
+        int code = 0;
+
+        for (size_t i = 0; i < p->n_arguments; i++) {
+                const perfd_recorded_event *e;
+                size_t k = 0;
+
+                while ((e = perfd_recording_event(r->recording, k)) && fnmatch(p->arguments[i], e->name, 0) != 0)
+                        k++;
+                if (!e)
+                        code = perfctl_fail(p, PERFCTL_FAILED, "%s: no event of it is called '%s': perfctl info lists them", r->source->input,
+                                            p->arguments[i]);
+        }
+        return code;
+}
+
 /* What was not read, and what was lost. */
 static int tell_end(const Reading *r) {
         const uint64_t n = perfd_recording_damage_count(r->recording), kept = perfd_recording_n_damages(r->recording);
@@ -152,6 +208,8 @@ static int read_recording(Perfctl *p, const SampleSource *s) {
                 code = read_all(&r);
                 if (code == 0)
                         code = tell_end(&r);
+                if (check_arguments(&r) != 0)
+                        code = PERFCTL_FAILED;
                 if (s->end)
                         s->end(s->userdata);
         }

@@ -55,6 +55,11 @@ typedef struct SampleSource {
 } SampleSource;
 
 /*
+ * With an option `input`: what says how a live host is traced says nothing of a recording. 0, or PERFCTL_USAGE after a message. means: options
+ * of these that the verb takes for recordings too, ended by NULL; or NULL.
+ */
+int sample_source_check(const Perfctl *p, const char *const *means);
+/*
  * Samples of the events that the arguments of the verb name. Of a recording by globs, without arguments all. PERFCTL_OK; PERFCTL_FAILED after
  * messages: it cannot be read, or is damaged, and what is whole was given. Of a live host as `watch` takes them, without any of them the time
  * of all CPUs; with names, what is added has callchains unless an option says otherwise. An exit status, as that of a StreamLoop.

@@ -95,7 +95,7 @@ static void put_losses(const Top *t, Output *o) {
 }
 
 static void put_status(const Top *t, Output *o, uint64_t now) {
-        const uint64_t seconds = (now - t->begun) / NSEC_PER_SEC, ns = t->window_length;
+        const uint64_t seconds = now > t->begun ? (now - t->begun) / NSEC_PER_SEC : 0, ns = t->window_length; /* zeroed behind `now`: 0 */
         const uint64_t n = t->has_rows ? t->rows.sum.window.n : 0;
 
         output_put_string(o, "perfctl top: ");

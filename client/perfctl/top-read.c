@@ -43,7 +43,7 @@ static void on_end(void *userdata) {
 
 int top_read(Perfctl *p, const TopOptions *options) {
         Reading r = { .is_known = NULL };
-        SampleSource source = { .input = options->input, .order = PERFD_RECORDING_ORDER_CAUSAL, .userdata = &r, .take = take, .end = on_end };
+        SampleSource source = { .input = options->input, .order = PERFD_RECORDING_ORDER_TIME, .userdata = &r, .take = take, .end = on_end };
         int code = top_init(&r.top, p, options);
 
         source.has_names = subject_has_frames(&r.top.subjects[0]);

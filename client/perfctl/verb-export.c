@@ -40,6 +40,9 @@ static int export_run(Perfctl *p) {
 
         if (!format)
                 return PERFCTL_USAGE;
+        code = sample_source_check(p, NULL);
+        if (code != 0)
+                return code;
         if (perfctl_get(p, "off-cpu") && !format->has_sums)
                 return perfctl_fail(p, PERFCTL_USAGE, "--off-cpu is a sum: %s has samples one by one", format->name);
         if (!input && !format->has_sums)
@@ -51,6 +54,8 @@ static int export_run(Perfctl *p) {
         source.has_progress = !p->human || strcmp(output, "-") != 0;
         if (format->is_binary && strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
                 return perfctl_fail(p, PERFCTL_USAGE, "%s is not for a terminal: name a file with --output", format->name);
+        if (input && output_is_input(output, input))
+                return perfctl_fail(p, PERFCTL_USAGE, "--output: %s is the recording itself", output);
         code = output_file_open(p, output, &file);
         if (code != 0)
                 return code;

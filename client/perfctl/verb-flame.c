@@ -43,8 +43,14 @@ static int flame_run(Perfctl *p) {
         SampleProfile *profile, *older = NULL;
         int code, code_older = 0, r;
 
+        code = sample_source_check(p, NULL);
+        if (code != 0)
+                return code;
         if (!input && p->n_events == 0 && perfctl_get(p, "off-cpu"))
                 return perfctl_fail(p, PERFCTL_USAGE, "--off-cpu of the live host needs its event: name sched:sched_switch");
+        for (size_t i = 0; i < 2; i++)
+                if ((i == 0 ? input : diff) && output_is_input(perfctl_get(p, "output"), i == 0 ? input : diff))
+                        return perfctl_fail(p, PERFCTL_USAGE, "--output: %s is the recording itself", perfctl_get(p, "output"));
         profile = read_profile(p, input, &code);
         if (profile && diff)
                 older = read_profile(p, diff, &code_older);

@@ -79,22 +79,12 @@ static int parse_percent(const Perfctl *p, const char *option, double *ret) {
         return 0;
 }
 
-/* What says how a live host is traced says nothing of a recording. */
 static int check_source(const Perfctl *p) {
-        static const char *const live[] = { "for", "where", "latency", "queue", "allow-loss", "all-cpus", "target", "no-inherit", "fallback", "include-self" };
-        static const char *const lists[] = { "event", "cgroup", "container", "unit", "attr" };
+        static const char *const filters[] = { "pid", "tid", "cpu", NULL };
 
-        if (!perfctl_get(p, "input"))
-                return 0;
-        for (size_t i = 0; i < sizeof(live) / sizeof(*live); i++)
-                if (perfctl_get(p, live[i]))
-                        return perfctl_fail(p, PERFCTL_USAGE, "--%s is for the live host: not with --input", live[i]);
-        for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
-                if (perfctl_get_values(p, lists[i])->n > 0)
-                        return perfctl_fail(p, PERFCTL_USAGE, "--%s is for the live host: not with --input, of which --only chooses samples", lists[i]);
-        if (p->n_event_options > 0)
-                return perfctl_fail(p, PERFCTL_USAGE, "--%s is for the live host: not with --input", p->event_options[0].option->name);
-        return p->command ? perfctl_fail(p, PERFCTL_USAGE, "a command is traced live: not with --input") : 0;
+        if (perfctl_get(p, "input") && perfctl_get(p, "where"))
+                return perfctl_fail(p, PERFCTL_USAGE, "--where is for the live host: not with --input, of which --only chooses samples");
+        return sample_source_check(p, filters);
 }
 
 static int parse_options(Reports *r) {
@@ -123,9 +113,7 @@ static int parse_options(Reports *r) {
 
 static bool take(void *userdata, const SourceSample *sample) {
         Input *in = userdata;
-        const perfd_event *event = perfd_item_event(sample->item);
         const size_t n = sums_frames_needed(in->sums, sample->n_frames);
-        const uint64_t period = perfd_item_period(sample->item) == 0 && event->period > 0 ? event->period : sample->weight;
 
         if (n > in->room) {
                 in->room = 2 * n;
@@ -133,10 +121,10 @@ static bool take(void *userdata, const SourceSample *sample) {
         }
         for (size_t i = 0; i < n; i++)
                 in->stack[i] = frame_ids_add(&in->reports->frames, &sample->frames[i]);
-        if (sums_take(in->sums, sample->item, period, in->stack, n))
+        if (sums_take(in->sums, sample->item, sample->event, sample->weight, in->stack, n))
                 return true;
         in->failure = perfctl_fail(in->reports->p, PERFCTL_FAILED, "%s: the sum of the periods of %s is more than 64 bits: --sort event,... counts samples",
-                                   in->path, event->name);
+                                   in->path, sample->event);
         return false;
 }
 
@@ -154,7 +142,7 @@ static int check_fields(const Input *in) {
 
 static int read_input(Reports *r, const char *path, Sums *to) {
         Input in = { .reports = r, .sums = to, .path = path, .name = path ? path : "the live host" };
-        SampleSource source = { .input = path, .order = PERFD_RECORDING_ORDER_CAUSAL, .duration = DURATION_DEFAULT, .where = perfctl_get(r->p, "where"),
+        SampleSource source = { .input = path, .order = PERFD_RECORDING_ORDER_TIME, .duration = DURATION_DEFAULT, .where = perfctl_get(r->p, "where"),
                                 .userdata = &in, .take = take };
         int code;
 
@@ -187,7 +175,7 @@ static int report(Reports *r) {
 
         if (old)
                 code_old = read_input(r, old, &r->old);
-        if (code == 0 || r->sums.n_groups > 0 || r->old.n_groups > 0)
+        if ((code == 0 || r->sums.n_groups > 0) && (code_old == 0 || r->old.n_groups > 0)) /* of a damaged one what is whole */
                 print(r, old);
         return code != 0 ? code : code_old;
 }

@@ -28,14 +28,14 @@ static bool put(void *userdata, const SourceSample *sample) {
         return !s->p->out.error;
 }
 
-/* Names need what processes have mapped before their samples: the order of the file has that, too, but for what CPUs wrote late. */
+/* Only by time each sample has the name that its thread had: what CPUs have written late comes late in the other orders. */
 static int parse_order(const Perfctl *p, perfd_recording_order *ret) {
         static const char *const words[] = { [PERFD_RECORDING_ORDER_FILE] = "file",
                                              [PERFD_RECORDING_ORDER_CAUSAL] = "causal",
                                              [PERFD_RECORDING_ORDER_TIME] = "time" };
         const char *word = perfctl_get(p, "order");
 
-        *ret = PERFD_RECORDING_ORDER_CAUSAL;
+        *ret = PERFD_RECORDING_ORDER_TIME;
         for (size_t i = 0; word && i < sizeof(words) / sizeof(*words); i++)
                 if (strcmp(word, words[i]) == 0) {
                         *ret = (perfd_recording_order)i;
@@ -70,7 +70,7 @@ const Verb verb_script = {
         .options = { { .name = "input", .letter = 'i', .argument = "FILE", .help = "the recording; - is stdin; perf.data if it is not given",
                        .words = WORDS_FILES },
                      { .name = "order", .argument = "file|causal|time", .choices = "file causal time",
-                       .help = "as in the file, no process's start behind its samples, or by time" },
+                       .help = "as in the file, no process's start behind its samples, or by time, which is the default" },
                      { .name = "no-symbols", .help = "callchains as addresses only" } },
         .max_arguments = VERB_ANY_NUMBER,
         .is_offline = true,

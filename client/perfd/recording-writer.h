@@ -25,7 +25,7 @@ const char *perfd_recording_writer_error(const perfd_recording_writer *w);
 
 /*
  * Begins a file of that path, or a pipe on an fd, which stays the caller's; once. level: 1 to 19 compresses records by zstd, 0 does not. 0;
- * PERFD_E_INVALID, _STATE; -errno of open(2).
+ * PERFD_E_INVALID: what has that path is no regular file, or the level is none; PERFD_E_STATE; -errno of open(2).
  */
 int perfd_recording_writer_open(perfd_recording_writer *w, const char *path, int level);
 int perfd_recording_writer_open_pipe(perfd_recording_writer *w, int fd, int level);

@@ -81,9 +81,12 @@ static int set_level(perfd_recording_writer *w, int level) {
 
 int perfd_recording_writer_open(perfd_recording_writer *w, const char *path, int level) {
         int code = set_level(w, level);
+        struct stat st;
 
         if (code != 0)
                 return code;
+        if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+                return writer_fail(w, PERFD_E_INVALID, "%s: it is no regular file, whose place a recording could take", path);
         if (!w->path) {
                 w->path = strdup(path);
                 if (!w->path || asprintf(&w->part, "%s.part-XXXXXX", path) < 0)

@@ -245,6 +245,21 @@ def test_live():
     check("--off-cpu of the live host needs its event: name sched:sched_switch" in said, said)
 
 
+def test_fixed_period():
+    """It is in no sample: each stands for as many as its event says; and each sample has the name that its thread had at its time."""
+    path = os.path.join(FOLDER.name, "fixed.data")
+    load = "import os; [open('/proc/self/comm', 'w').write(f'n{i}') and os.getppid() for i in range(200)]"
+    run("perf", "record", "-q", "-a", "-g", "-c", "3", "-e", "page-faults", "-e", "raw_syscalls:sys_enter", "-o", path, "--", sys.executable, "-c", load)
+    every = samples("page-faults", path=path)
+    sums = sums_of(perfctl("export", "--to", "folded", "-i", path, "page-faults").stdout)
+    equal(sum(sums.values()), 3 * len(every), "page faults")
+    theirs = run("perf", "script", "--ns", "-F", "comm,tid,time", "-i", path).stdout.decode()
+    theirs = [m.groups() for m in re.finditer(r"^ *(\S.*?) +(-?\d+) +(\d+\.\d{9}): *$", theirs, re.M)]
+    ours = {(f"{s['time'] // 10**9}.{s['time'] % 10**9:09d}", str(s["tid"])): s["comm"] for s in samples(path=path)}
+    wrong = [(ours.get((when, tid)), comm) for comm, tid, when in theirs if tid not in ("0", "-1") and ours.get((when, tid)) != comm]
+    equal(wrong, [], f"names of {len(theirs)} samples")
+
+
 def test_wrong():
     """What cannot be: said, and nothing that was there is touched."""
     recording()
@@ -252,8 +267,15 @@ def test_wrong():
             (["export", "-i", PATH], 2, "--to says which form: one of: folded"),
             (["export", "--to", "xml", "-i", PATH], 2, "--to: 'xml' is none of: folded"),
             (["export", "--to", "csv"], 2, "csv is made of a recording: name it with --input"),
+            (["export", "--to", "csv", "-i", PATH, "-o", PATH], 2, "is the recording itself"),
+            (["flame", "-i", PATH, "-o", PATH], 2, "is the recording itself"),
+            (["export", "--to", "csv", "-i", "/nonexistent/x", "-o", "x.csv"], 1, "/nonexistent/x: "),
+            (["export", "--to", "jsonl", "-i", PATH, "-o", "x.jsonl", "nosuch"], 1, "no event of it is called 'nosuch'"),
+            (["export", "--to", "folded", "-i", PATH, "--pid", "1"], 2, "--pid is for the live host: not with --input"),
+            (["script", "-i", PATH, "nosuch"], 1, "no event of it is called 'nosuch'"),
+            (["flame", "-i", PATH, "--for", "1s"], 2, "--for is for the live host"),
             (["export", "--to", "folded", "--off-cpu"], 2, "name sched:sched_switch"),
-            (["export", "--to", "folded", "-i", PATH, "nosuch*"], 1, "it has no samples of these events"),
+            (["export", "--to", "folded", "-i", PATH, "nosuch*"], 1, "no event of it is called 'nosuch*'"),
             (["export", "--to", "folded", "-i", PATH, "-o", FOLDER.name], 1, "it is no regular file"),
             (["export", "--to", "folded", "-i", PATH, "-o", "/nonexistent/x"], 1, "a file beside it cannot be created: No such file"),
             (["flame", "-i", "/nonexistent/perf.data"], 1, "/nonexistent/perf.data: "),
