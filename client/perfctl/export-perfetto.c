@@ -18,6 +18,7 @@
 #define OSRELEASE_BIT 4 /* of the features of perf.data */
 #define ARCH_BIT 6
 #define CLOCK_DATA_BIT 29
+#define KNOWN(task) ((task) == UINT32_MAX ? 0 : (task)) /* -1 is the number of a task that is nearly gone */
 
 typedef enum Role { ROLE_NEW, ROLE_SWITCH, ROLE_WAKEUP, ROLE_INSTANT, ROLE_PROFILE } Role;
 
@@ -372,10 +373,9 @@ static int put(Exporter *x, const SourceSample *sample) {
         const perfd_recorded_event *attr = x->recording ? perfd_recording_event(x->recording, e->id - 1) : NULL;
         const EventRole *role = find_role(x, e);
         const bool has_cpu = !attr || (attr->sample_type & PERF_SAMPLE_CPU) != 0;
-        const uint32_t tid = perfd_item_tid(item);
         const PerfettoMoment m = { .time = perfd_item_time(item),
                                    .cpu = has_cpu ? perfd_item_cpu(item) : PERFETTO_NO_CPU,
-                                   .task = { .pid = perfd_item_pid(item), .tid = tid == UINT32_MAX ? 0 : tid, .comm = text_of(perfd_item_comm(item)) } };
+                                   .task = { .pid = KNOWN(perfd_item_pid(item)), .tid = KNOWN(perfd_item_tid(item)), .comm = text_of(perfd_item_comm(item)) } };
         const bool is_drawn = (role->role == ROLE_SWITCH || role->role == ROLE_WAKEUP) && m.cpu < PERFETTO_CPUS_MAX;
         const size_t n_frames = role->role == ROLE_PROFILE || has_callchain(item) ? take_frames(x, sample) : 0;
         int r = 0;
