@@ -112,10 +112,11 @@ static int add_host(Recorder *r) {
         return code == 0 ? 0 : PERFCTL_FAILED;
 }
 
-int recorder_put_head(Recorder *r) {
-        const int code = add_tracing(r);
-
-        return code == 0 ? add_host(r) : code;
+void recorder_put_head(Recorder *r) {
+        for (size_t i = 0; i < r->n_events; i++)
+                recorder_check(r, perfd_recording_writer_add_event(r->writer, &r->events[i]->event));
+        if (!r->has_failed && add_tracing(r) == 0)
+                (void)add_host(r); /* what fails is said, and in has_failed */
 }
 
 void recorder_put_clocks(Recorder *r, uint64_t wall, uint64_t time) {
@@ -164,9 +165,8 @@ static void begin_next(Recorder *r) {
         if (recorder_open(r) != 0)
                 return;
         remove_oldest(r);
-        for (size_t i = 0; i < r->n_events; i++)
-                recorder_check(r, perfd_recording_writer_add_event(r->writer, &r->events[i]->event));
-        if (r->has_failed || recorder_put_head(r) != 0)
+        recorder_put_head(r);
+        if (r->has_failed)
                 return;
         recorder_put_clocks(r, clock_read(CLOCK_REALTIME), clock_read((clockid_t)r->clock));
         if (!r->has_failed)

@@ -64,7 +64,8 @@ static int add_event(Recorder *r, uint32_t id, const char *name, const char *eve
                                 PERF_SAMPLE_PERIOD | (has_chain ? PERF_SAMPLE_CALLCHAIN : 0);
         e->event.flags |= PERFD_ATTR_SAMPLE_ID_ALL | (frequency > 0 ? PERFD_ATTR_FREQ : 0);
         e->event.sample_period = frequency > 0 ? frequency : period > 0 ? period : 1;
-        recorder_check(r, perfd_recording_writer_add_event(r->writer, &e->event));
+        if (r->has_begun)
+                recorder_check(r, perfd_recording_writer_add_event(r->writer, &e->event));
         return r->has_failed ? PERFCTL_FAILED : 0;
 }
 
@@ -91,9 +92,9 @@ static int choose(void *userdata, const EventWords *words, perfd_subscription *s
         (void)subscription;
         for (size_t i = 0; i < words->n && code == 0; i++)
                 code = add_running(r, words->names[i]);
-        if (code == 0 && r->n_events == 0)
+        if (code == 0 && r->n_events == 0 && words->n == 0)
                 code = perfctl_fail(r->p, PERFCTL_FAILED, "none of the events runs: name those to be added");
-        return code == 0 ? recorder_put_head(r) : code;
+        return code; /* of a glob perhaps nothing runs: then it is refused, added, and this is called again */
 }
 
 /* ---- the stream ----------------------------------------------------------------------------------------------------------------- */
@@ -114,6 +115,15 @@ static void on_start(void *userdata, const perfd_start *s) {
         Recorder *r = userdata;
         uint64_t time;
 
+        if (r->n_events == 0) {
+                (void)perfctl_fail(r->p, PERFCTL_FAILED, "none of the events runs");
+                r->has_failed = true;
+                return;
+        }
+        r->has_begun = true;
+        recorder_put_head(r);
+        if (r->has_failed)
+                return;
         r->clock = clock_of(s->clock);
         time = clock_read((clockid_t)r->clock);
         recorder_put_clocks(r, time + (uint64_t)s->wall_offset, time);

@@ -46,6 +46,7 @@ typedef struct Recorder {
         uint64_t flushed;  /* CLOCK_MONOTONIC, ns */
         bool has_callchain; /* asked for, of events that are added later */
         bool has_failed;   /* which was said */
+        bool has_begun;    /* the stream: its events are the writer's */
         uint64_t round;    /* bytes when the last FINISHED_ROUND was written */
 } Recorder;
 
@@ -62,8 +63,8 @@ void recorder_check(Recorder *r, int code);
 
 /* recorder-files.c: the first file, and nothing in it. 0, or an exit status after a message. */
 int recorder_open(Recorder *r);
-/* What stands before the records, when all events are known. The same. */
-int recorder_put_head(Recorder *r);
+/* What stands before the records, when all events are known; what fails is said, and in has_failed. */
+void recorder_put_head(Recorder *r);
 /* Both clocks at one moment, when they are known. */
 void recorder_put_clocks(Recorder *r, uint64_t wall, uint64_t time);
 /* Behind a sample, and from time to time: whether it is time for another file, which then follows. */

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 import perfd
-from perfd import Daemon, check, equal, wait_until
+from perfd import Daemon, add, check, equal, wait_until
 from test_command import python, words
 from test_perfctl import PERFCTL
 from test_recording import info, run, stats
@@ -202,6 +202,21 @@ def test_rotation():
         for words, text in ((("--keep", "3"), b"--keep is for files that --rotate makes"), (("--rotate", "10"), b"is less than 64 KiB or 1 s"),
                             (("--rotate", "soon"), b"is neither a size such as 100M nor a time such as 10m"), (("--rotate", "1M", "--keep", "0"), b"--keep: '0' ")):
             check(text in record(daemon, "-o", path, *words, *EVENTS, status=2).stderr, words)
+
+
+def test_glob():
+    """Events of a glob, none of which runs, are added; each is in the recording."""
+    with Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        path = os.path.join(folder, "perf.data")
+        record(daemon, "-o", path, "sched:sched_process_e*", *python("import os\nif os.fork() == 0: os._exit(0)\nos.wait()"))
+        found = info(path)
+        equal((found["events"], found["damage"]), (["sched:sched_process_exec", "sched:sched_process_exit"], []), "events")
+        check(found["samples_of"][1] >= 2, found["samples_of"])
+        equal(len(lines_of_perf(path, "event")), found["samples"], "lines of perf script")
+        with daemon.client() as client:
+            add(client, {"event": "page-faults", "period": 1})
+            record(daemon, "-o", path, "page-faults", "sched:sched_wakeup*", "--for", "200ms")
+        equal(info(path)["events"], ["page-faults", "sched:sched_wakeup", "sched:sched_wakeup_new"], "one that runs, and a glob")
 
 
 def test_interrupted():
