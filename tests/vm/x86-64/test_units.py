@@ -130,4 +130,4 @@ def test_as_shipped():
 
 
 if __name__ == "__main__":
-    perfd.main(globals(), seconds=200)
+    perfd.main(globals(), seconds=290)
