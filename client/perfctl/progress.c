@@ -8,15 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client/perfctl/daemon-clock.h"
+
 #define INTERVAL_NSEC UINT64_C(200000000)
 #define N_BETWEEN 4096 /* calls: some ms of work */
-
-static uint64_t now(void) {
-        struct timespec t;
-
-        (void)clock_gettime(CLOCK_MONOTONIC, &t);
-        return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 void progress_begin(Progress *p, const char *path) {
         struct stat st;
@@ -29,7 +24,7 @@ void progress_begin(Progress *p, const char *path) {
 }
 
 void progress_show_slow(Progress *p) {
-        const uint64_t time = now();
+        const uint64_t time = clock_read(CLOCK_MONOTONIC);
 
         p->n_until = N_BETWEEN;
         if (time < p->next)

@@ -83,7 +83,7 @@ def test_folded():
 
 
 def test_pprof():
-    """Decoded by pprof's own definitions: a value for the samples, and one for each event; by `go tool pprof`, where it is."""
+    """Decoded by pprof's own definitions: a value for the samples, and one for each event."""
     recording()
     path = os.path.join(FOLDER.name, "p.pb.gz")
     perfctl("export", "--to", "pprof", "-i", PATH, "-o", path)
