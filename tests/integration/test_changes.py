@@ -67,7 +67,8 @@ def test_last_counts():
 
 def change_in_a_flood(calls, change):
     """The row of a CPU whose ring overflows all the time, because its reader has a time slice of what fills it, after `calls`
-    calls, and 20 times change(client, i)."""
+    calls, and 20 times change(client, i). If another CPU read the ring, as happens to a reader without its time, the row may
+    be inexact, and says so."""
     with Daemon(config=STARVED.format("16KiB")) as daemon, daemon.client() as client, \
             Workload("syscalls", calls, cpus=CPUS[:1]) as load:
         add(client, {"event": SYS_ENTER, "name": "calls", "filter": f"id == {GETPPID}", "target": pb.Target(pids=load.pids)})
@@ -76,7 +77,7 @@ def change_in_a_flood(calls, change):
         for i in range(20):
             change(client, i)
         load.done()
-        row = rows_of(daemon.ledger(), "calls")[CPUS[0]]
+        row = rows_of(daemon.ledger(), "calls", inexact=any(cpu.n_failovers for cpu in daemon.status().cpus))[CPUS[0]]
         load.exit()
     return row
 
@@ -95,10 +96,10 @@ def test_losses_of_both_while_an_event_changes():
         calls = 100_000 if SLOW else 600_000
         for _ in range(10):  # how often both are there in the middle of the flood is the scheduler's to say
             row = change_in_a_flood(calls, change)
-            equal(row.occurred, calls, f"calls that occurred, {what}: {row}")
-            if row.duplicates > 0 and lost(row) > 0:
+            equal(row.exact and row.occurred, row.exact and calls, f"calls that occurred, {what}: {row}")
+            if row.exact and row.duplicates > 0 and lost(row) > 0:
                 break
-        check(row.duplicates > 0 and lost(row) > 0, f"old and new never counted side by side in a full ring: {row}")
+        check(row.exact and row.duplicates > 0 and lost(row) > 0, f"old and new never counted side by side in a full ring: {row}")
 
 
 def test_changes_when_everybody_is_gone():
