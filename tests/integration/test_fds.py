@@ -242,7 +242,7 @@ def test_bursts():
     with perfd.Daemon(config="version: 1\n") as daemon:
         with daemon.client() as client:
             perfd.add(client, "syscalls:*")
-        burst(daemon, 60, lambda i: ["watch", "syscalls:*", "--where", f"pid == {i + 1}", "--for", "1s"])
+        burst(daemon, 60 if perfd.SANITIZER == "none" else 20, lambda i: ["watch", "syscalls:*", "--where", f"pid == {i + 1}", "--for", "1s"])
         burst(daemon, 100, lambda i: ["status"])
     with poor_daemon() as daemon:
         burst(daemon, 40, lambda i: ["status"])

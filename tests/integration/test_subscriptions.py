@@ -168,7 +168,7 @@ def check_progress(found, order, step, rest, until):
 def test_come_and_go():
     """While samples flow: subscriptions of all groups end and others begin with their numbers, and nobody has a hole."""
     many_files()
-    n, step = (200, 256) if SLOW else (2000, 2048)
+    n, step = (200, 256) if SLOW else (900, 1024)
     dice = random.Random(64)
     event = "syscalls:sys_enter_lseek"
     with Daemon(CONFIG.format(most=MOST)) as daemon, daemon.client() as control, Seeker(BASE) as seeker:
@@ -184,7 +184,7 @@ def test_come_and_go():
         for rest in range(n):
             begin(rest)
         seeker.say("go")
-        for _ in range(100 if SLOW else 1000):
+        for _ in range(100 if SLOW else 400):
             rest = dice.randrange(n)
             client, items, order = live.pop(rest)
             check_progress(finish(client, items), order, step, rest, None)
