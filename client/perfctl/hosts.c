@@ -13,12 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "client/perfctl/command.h"
-#include "client/perfctl/host-process.h"
-#include "client/perfctl/host-reconnect.h"
-#include "client/perfctl/quantity.h"
-#include "client/perfctl/signals.h"
-#include "client/perfctl/terminal.h"
+#include "client/perfctl/command-line/command.h"
+#include "client/perfctl/hosts/process.h"
+#include "client/perfctl/hosts/reconnect.h"
+#include "client/perfctl/base/quantity.h"
+#include "client/perfctl/base/signals.h"
+#include "client/perfctl/base/terminal.h"
 
 static void reap(Hosts *s) {
         for (size_t i = 0; i < s->n; i++) {

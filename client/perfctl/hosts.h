@@ -1,10 +1,10 @@
 /*
  * One verb on several hosts: --host given more than once. For each of them there is a process that does what perfctl does with that
- * host alone; its lines begin with the host's name. What runs on, as `watch` does, is merged by wall time (host-merge.h).
+ * host alone; its lines begin with the host's name. What runs on, as `watch` does, is merged by wall time (hosts/merge.h).
  */
 #pragma once
 
-#include "client/perfctl/perfctl.h"
+#include "client/perfctl/base/perfctl.h"
 
 /* More than one, or one that is to be connected again. */
 bool hosts_are_meant(const Perfctl *p);

@@ -1,7 +1,7 @@
 /* The program is perfctl_run(), which tests call too. */
 #include <locale.h>
 
-#include "client/perfctl/perfctl.h"
+#include "client/perfctl/base/perfctl.h"
 
 int main(int argc, char **argv) {
         (void)setlocale(

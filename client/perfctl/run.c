@@ -9,11 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/perfctl/command-line.h"
+#include "client/perfctl/command-line/command-line.h"
 #include "client/perfctl/hosts.h"
-#include "client/perfctl/perfctl.h"
-#include "client/perfctl/table.h"
-#include "client/perfctl/verb-help.h"
+#include "client/perfctl/base/perfctl.h"
+#include "client/perfctl/print/table.h"
+#include "client/perfctl/verbs/help.h"
 
 static int end(Perfctl *p, int code) {
         output_flush(&p->out);

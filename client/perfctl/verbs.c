@@ -1,5 +1,5 @@
 /* The table of verbs, in the order in which help shows them. */
-#include "client/perfctl/verb.h"
+#include "client/perfctl/base/verb.h"
 
 const Verb *const verbs[] = {
         &verb_status, &verb_list,   &verb_available, &verb_show,   &verb_add,    &verb_remove,

@@ -1,5 +1,5 @@
 /*
- * One decoder of UTF-8 for the daemon and its configuration. client/perfctl/text.c has the same table for its output,
+ * One decoder of UTF-8 for the daemon and its configuration. client/perfctl/base/text.c has the same table for its output,
  * because perfctl sees nothing of the daemon; tests/unit/test-printable.c compares them for every character.
  */
 #include "daemon/base/printable.h"

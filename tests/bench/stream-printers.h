@@ -1,7 +1,7 @@
 /* For bench-client: `perfctl watch` without its process: items of a stream become lines, which go to /dev/null. */
 #pragma once
 
-#include "client/perfctl/item-print.h"
+#include "client/perfctl/item/print.h"
 #include "tests/bench/stream-feed.h"
 
 typedef enum PrinterForm {

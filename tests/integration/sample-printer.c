@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "client/perfctl/item-print.h"
+#include "client/perfctl/item/print.h"
 #include "client/perfd.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/decode/record.h"

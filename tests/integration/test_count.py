@@ -20,7 +20,7 @@ from test_watch_added import names
 from test_watch_loss import SMALL, stopped
 
 CALLS = "raw_syscalls:sys_enter"
-KEYS_MAX = 65_536  # client/perfctl/count-map.h
+KEYS_MAX = 65_536  # client/perfctl/count/map.h
 LARGE = "version: 1\nrings: { size: 16MiB }\n"  # for all of them, however slow perfd is
 
 

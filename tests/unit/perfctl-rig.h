@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "client/perfctl/perfctl.h"
+#include "client/perfctl/base/perfctl.h"
 #include "tests/unit/played-daemon.h"
 
 static char directory[64];

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "client/perfctl/csv.h"
+#include "client/perfctl/print/csv.h"
 
 static Output out, lines;
 

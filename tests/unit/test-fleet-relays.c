@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "client/perfctl/fleet-relays.h"
+#include "client/perfctl/fleet/relays.h"
 #include "proto/perfd.pb-c.h"
 
 #define SECOND UINT64_C(1000000000)

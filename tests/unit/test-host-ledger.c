@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "client/perfctl/host-ledger.h"
+#include "client/perfctl/hosts/ledger.h"
 
 static HostSum sum;
 

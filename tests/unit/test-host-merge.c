@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "client/perfctl/host-merge.h"
+#include "client/perfctl/hosts/merge.h"
 
 #define N 3
 #define HOLD 100

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "client/perfctl/host-retry.h"
+#include "client/perfctl/hosts/retry.h"
 
 /* Of any chance: no earlier than half of the time, and no later than it. */
 static void expect(HostRetry *r, uint64_t whole) {

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "client/perfctl/item-print.h"
+#include "client/perfctl/item/print.h"
 #include "tests/unit/played-stream.h"
 
 #define EVENTS 300

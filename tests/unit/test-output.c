@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "client/perfctl/output.h"
-#include "client/perfctl/plain.h"
+#include "client/perfctl/base/output.h"
+#include "client/perfctl/base/plain.h"
 
 static void check_number(uint64_t number) {
         char text[32], expected[32];

@@ -1,5 +1,5 @@
 /* `count` as a process, whose daemon is played on a socket: what it asks for, what it adds up, how it shows that, how it ends. */
-#include "client/perfctl/count-map.h"
+#include "client/perfctl/count/map.h"
 #include "tests/unit/count-rig.h"
 
 /* The largest first, then by the key as a number; what has a name is shown by it, and what is not known is a dash. */

@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
-#include "client/perfctl/event-words.h"
-#include "client/perfctl/library.h"
+#include "client/perfctl/events/event-words.h"
+#include "client/perfctl/connection/library.h"
 #include "tests/unit/perfctl-rig.h"
 #include "tests/unit/played-stream.h"
 

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client/perfctl/pump.h"
+#include "client/perfctl/connection/pump.h"
 
 typedef struct Rig {
         Pump pump;

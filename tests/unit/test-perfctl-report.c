@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "client/perfctl/report-print.h"
+#include "client/perfctl/report/print.h"
 
 #define TEXT(s) ((perfd_text){ .bytes = (s), .length = sizeof(s) - 1 })
 

@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <time.h>
 
-#include "client/perfctl/stat.h"
+#include "client/perfctl/stat/stat.h"
 #include "tests/unit/perfctl-rig.h"
 
 #define SECOND UINT64_C(1000000000)

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "client/perfctl/table.h"
-#include "client/perfctl/text.h"
+#include "client/perfctl/print/table.h"
+#include "client/perfctl/base/text.h"
 
 #define NAME_60 "a-name-of-sixty-characters-that-no-half-of-a-line-has-room-4"
 #define COUNT UINT64_C(123456789012)

@@ -19,11 +19,11 @@
 
 #include <cmocka.h>
 
-#include "client/perfctl/json.h"
-#include "client/perfctl/near.h"
-#include "client/perfctl/quantity.h"
-#include "client/perfctl/table.h"
-#include "client/perfctl/text.h"
+#include "client/perfctl/print/json.h"
+#include "client/perfctl/base/near.h"
+#include "client/perfctl/base/quantity.h"
+#include "client/perfctl/print/table.h"
+#include "client/perfctl/base/text.h"
 #include "tests/unit/perfctl-rig.h"
 #include "tests/unit/played-stream.h"
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "client/perfctl/text.h"
+#include "client/perfctl/base/text.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/base/error.h"
 #include "daemon/base/log.h"

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "client/perfctl/recorder-state.h"
+#include "client/perfctl/recorder/state.h"
 
 static char found[4096]; /* "NAME pid/tid", "pid:start-end", "k:start-end", sorted by process as they come */
 

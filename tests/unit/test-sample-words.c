@@ -10,7 +10,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-#include "client/perfctl/sample-words.h"
+#include "client/perfctl/print/sample-words.h"
 
 static void test_data_sources(void **state) {
         static const struct {

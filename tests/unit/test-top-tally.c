@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "client/perfctl/top-keys.h"
-#include "client/perfctl/top-screen.h"
+#include "client/perfctl/top/keys.h"
+#include "client/perfctl/top/screen.h"
 
 #define MANY ((uint64_t)100000)
 

@@ -140,7 +140,7 @@ static void disconnect(Nats *n) {
         connection = n->connection;
         n->connection = NULL;
         pthread_mutex_unlock(&n->lock);
-        if (n->acknowledgements) /* as in client/perfctl/fleet-nats.c; an error says that the connection is closed */
+        if (n->acknowledgements) /* as in client/perfctl/fleet/nats.c; an error says that the connection is closed */
                 (void)natsSubscription_Unsubscribe(n->acknowledgements);
         natsSubscription_Destroy(n->acknowledgements);
         n->acknowledgements = NULL;

@@ -1,0 +1,11 @@
+/* For verbs that add events: what somebody may have meant by a name without its group. */
+#pragma once
+
+#include "client/perfctl/base/perfctl.h"
+
+/*
+ * After a refusal: on stderr, for each of these that is called by one word which no event has, the tracepoint with the nearest
+ * name, or that of the system call; where the code of an indirect function is; or as event_advice_tell() has it. The daemon is
+ * asked for all that it offers.
+ */
+void near_event_tell(const Perfctl *p, const perfd_event_spec *specs, size_t n);

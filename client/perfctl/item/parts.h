@@ -1,0 +1,20 @@
+/* For the two printers of items: side records, and the parts of samples that few events ask for. */
+#pragma once
+
+#include "client/perfctl/item/print.h"
+#include "client/perfctl/print/json.h"
+#include "client/perfctl/base/output.h"
+#include "client/perfd.h"
+
+/* Members of the object "record". */
+void record_put_json(Json *j, const perfd_item *item);
+/* Members of the item: none for a sample without such parts. */
+void parts_put_json(Json *j, const perfd_item *item);
+/* "counters" of an item: an array. */
+void read_put_json(Json *j, const perfd_item *item);
+
+/* Pairs of a record behind its name, and of a sample. */
+void record_put_text(ItemText *t, const perfd_item *item);
+void parts_put_text(ItemText *t, const perfd_item *item);
+/* Lines of their own. */
+void parts_put_lines(ItemText *t, const perfd_item *item);

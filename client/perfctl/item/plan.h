@@ -1,0 +1,67 @@
+/*
+ * For the two printers of items: what is the same in each line of an event, as ready bytes, made once when its first item comes.
+ * What is left for each item are its values. Without a plan, for an event whose names are longer than those of any tracepoint,
+ * a line is made from the event's description.
+ */
+#pragma once
+
+#include <string.h>
+
+#include "client/perfctl/names/frame-names.h"
+#include "client/perfctl/base/output.h"
+#include "client/perfd.h"
+
+#define PLAN_PIECE ((size_t)16) /* ready bytes are copied in pieces of this size: behind them there is room for one more */
+
+typedef struct PlannedField {
+        const char *key; /* what stands before its value: `,"id":` or " id=", with what parts it from the one before */
+        uint32_t n_key;
+        uint32_t index;  /* of the field */
+        perfd_kind kind;
+        bool is_array;
+        bool is_quoted;  /* of text: a value with spaces is put into quotes */
+} PlannedField;
+
+typedef struct ItemPlan {
+        uint32_t id;
+        const perfd_event *event; /* NULL: it was forgotten */
+        const char *name;         /* of the event: `,"event":"NAME","kernel_event":"EVENT","cpu":`, or NAME as text; NULL: there is no plan */
+        size_t n_name;
+        PlannedField *fields, *names; /* fields; of JSON, those of them whose values have names */
+        size_t n_fields, n_names;
+        char *bytes;
+} ItemPlan;
+
+typedef enum ItemForm {
+        ITEM_FORM_TEXT,         /* of lines that are not padded and have no colours */
+        ITEM_FORM_TEXT_KERNELS, /* the same, with fields whose names begin with "__" */
+        ITEM_FORM_JSON,
+} ItemForm;
+
+typedef struct ItemPlans {
+        ItemForm form;
+        bool has_frames;      /* JSON: callchains are lists of frames, and not of addresses */
+        const NamedFrame *frames; /* JSON: of the item that is to be printed, as frame_names_of() has them; NULL: it has no names */
+        ItemPlan **list;      /* by a hash of the id */
+        size_t n, room;
+        const ItemPlan *last; /* found */
+} ItemPlans;
+
+const ItemPlan *item_plans_look(ItemPlans *p, const perfd_event *event);
+/* The event's description is not valid any more, or will be another one. */
+void item_plans_forget(ItemPlans *p, uint32_t id);
+void item_plans_deinit(ItemPlans *p);
+
+/* That of an event; it is made if there is none. NULL: none can be. */
+static inline const ItemPlan *item_plans_find(ItemPlans *p, const perfd_event *event) {
+        const ItemPlan *plan = p->last && p->last->event == event ? p->last : item_plans_look(p, event);
+
+        return plan->name ? plan : NULL;
+}
+
+/* Copies ready bytes to where there is room for them and a piece; gives their end. */
+static inline char *plan_put(char *to, const char *bytes, size_t n) {
+        for (size_t i = 0; i < n; i += PLAN_PIECE)
+                memcpy(to + i, bytes + i, PLAN_PIECE);
+        return to + n;
+}

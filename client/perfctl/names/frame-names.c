@@ -1,0 +1,259 @@
+/*
+ * Samples repeat their addresses: of a thousand frames some ten are new. So what was found stays in a table of fixed size by process and
+ * address. What it holds counts for as long as nothing has happened to the memory of that process since, and for samples that are not older
+ * than what happened last: those few that are, in a recording that is not read in the order of time, are looked up each time.
+ */
+#include "client/perfctl/names/frame-names.h"
+
+#include <endian.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N_FOUND ((size_t)1 << 15)     /* a power of two */
+#define N_PROCESSES ((size_t)1 << 12) /* the same: processes share one, which costs another look at most */
+#define KERNEL_ADDRESS (UINT64_C(1) << 63)
+
+typedef struct Found {
+        NamedFrame frame; /* name NULL: free */
+        uint32_t pid;
+        uint32_t generation; /* of the process, or of the kernel */
+        bool returns;
+} Found;
+
+typedef struct Memory {
+        uint32_t generation;
+        uint64_t changed; /* ns: the latest that is known */
+} Memory;
+
+typedef struct NameSlot {
+        uint64_t hash;
+        FrameName *name; /* NULL: free */
+} NameSlot;
+
+struct FrameNames {
+        perfd_symbolizer *symbolizer;
+        NameSlot *names;
+        size_t n_names, names_room; /* room: a power of two, at least half of it free */
+        Memory kernel, processes[N_PROCESSES];
+        NamedFrame *frames;
+        size_t frames_room;
+        Found found[N_FOUND];
+};
+
+FrameNames *frame_names_new(const perfd_symbolizer_options *options) {
+        FrameNames *f = must_have(calloc(1, sizeof(*f)));
+
+        f->symbolizer = must_have(perfd_symbolizer_new(options));
+        f->names_room = 1024;
+        f->names = must_have(calloc(f->names_room, sizeof(*f->names)));
+        return f;
+}
+
+FrameNames *frame_names_free(FrameNames *f) {
+        if (!f)
+                return NULL;
+        for (size_t i = 0; i < f->names_room; i++)
+                free(f->names[i].name);
+        free(f->names);
+        free(f->frames);
+        perfd_symbolizer_free(f->symbolizer);
+        free(f);
+        return NULL;
+}
+
+/* ---- what happens to memory ----------------------------------------------------------------------------------------------------- */
+
+perfd_symbolizer *frame_names_symbolizer(FrameNames *f) {
+        return f->symbolizer;
+}
+
+static Memory *memory_of(FrameNames *f, uint32_t pid, bool is_kernel) {
+        return is_kernel ? &f->kernel : &f->processes[pid & (N_PROCESSES - 1)];
+}
+
+void frame_names_changed(FrameNames *f, uint32_t pid, uint64_t time) {
+        Memory *m = memory_of(f, pid, pid == UINT32_MAX);
+
+        m->generation++;
+        if (time > m->changed)
+                m->changed = time;
+}
+
+static bool is_of_memory(const perfd_recorded *record) {
+        switch (record->type) {
+        case PERF_RECORD_MMAP:
+        case PERF_RECORD_MMAP2:
+        case PERF_RECORD_FORK:
+        case PERF_RECORD_KSYMBOL:
+                return true;
+        case PERF_RECORD_COMM:
+                return record->misc & PERF_RECORD_MISC_COMM_EXEC;
+        default:
+                return false;
+        }
+}
+
+void frame_names_feed(FrameNames *f, perfd_recording *r, const perfd_recorded *record) {
+        perfd_recorded_id id = { .time = 0 };
+        uint32_t pid;
+
+        must_be_done(perfd_symbolizer_feed(f->symbolizer, r, record));
+        if (!is_of_memory(record) || record->size < sizeof(pid))
+                return;
+        (void)perfd_recording_id(r, record, &id); /* without a time it was there from the beginning */
+        memcpy(&pid, record->bytes, sizeof(pid)); /* of the kernel's own mappings UINT32_MAX */
+        pid = perfd_recording_byte_order(r) == PERFD_BIG_ENDIAN ? be32toh(pid) : le32toh(pid);
+        frame_names_changed(f, record->type == PERF_RECORD_KSYMBOL ? UINT32_MAX : pid, id.time);
+}
+
+/* ---- names ---------------------------------------------------------------------------------------------------------------------- */
+
+/* FNV-1a, a word at a time: whoever is traced chooses its names, and can make this table slow, but not wrong. */
+static uint64_t hash_text(uint64_t hash, perfd_text text) {
+        for (size_t i = 0; i < text.length; i++)
+                hash = (hash ^ (uint8_t)text.bytes[i]) * UINT64_C(0x100000001b3);
+        return (hash ^ text.length) * UINT64_C(0x100000001b3);
+}
+
+static bool text_is(perfd_text a, perfd_text b) {
+        return a.length == b.length && (a.length == 0 || memcmp(a.bytes, b.bytes, a.length) == 0);
+}
+
+static bool name_is(const FrameName *n, const perfd_frame *frame) {
+        return text_is(n->symbol, frame->symbol) && text_is(n->dso, frame->dso) && text_is(n->build_id, frame->build_id) &&
+               n->note == frame->note;
+}
+
+static perfd_text copy_text(char **to, perfd_text text) {
+        perfd_text copy = { .bytes = *to, .length = text.length };
+
+        if (text.length > 0)
+                memcpy(*to, text.bytes, text.length);
+        (*to)[text.length] = '\0';
+        *to += text.length + 1;
+        return copy;
+}
+
+static FrameName *name_new(const perfd_frame *frame) {
+        const size_t n = frame->symbol.length + frame->dso.length + frame->build_id.length + 3;
+        FrameName *name = must_have(malloc(sizeof(*name) + n));
+        char *to = (char *)(name + 1);
+
+        name->symbol = copy_text(&to, frame->symbol);
+        name->dso = copy_text(&to, frame->dso);
+        name->build_id = copy_text(&to, frame->build_id);
+        name->note = frame->note;
+        return name;
+}
+
+static void grow_names(FrameNames *f) {
+        const size_t room = 2 * f->names_room;
+        NameSlot *names = must_have(calloc(room, sizeof(*names)));
+
+        for (size_t i = 0; i < f->names_room; i++) {
+                const NameSlot *slot = &f->names[i];
+
+                if (!slot->name)
+                        continue;
+                for (size_t at = slot->hash;; at++)
+                        if (!names[at & (room - 1)].name) {
+                                names[at & (room - 1)] = *slot;
+                                break;
+                        }
+        }
+        free(f->names);
+        f->names = names;
+        f->names_room = room;
+}
+
+static const FrameName *keep_name(FrameNames *f, const perfd_frame *frame) {
+        const uint64_t hash = hash_text(hash_text(hash_text(UINT64_C(0xcbf29ce484222325), frame->symbol), frame->dso), frame->build_id);
+        size_t at = hash;
+
+        if (2 * (f->n_names + 1) > f->names_room)
+                grow_names(f);
+        for (NameSlot *slot; (slot = &f->names[at & (f->names_room - 1)])->name; at++)
+                if (slot->hash == hash && name_is(slot->name, frame))
+                        return slot->name;
+        f->names[at & (f->names_room - 1)] = (NameSlot){ .hash = hash, .name = name_new(frame) };
+        f->n_names++;
+        return f->names[at & (f->names_room - 1)].name;
+}
+
+/* ---- frames --------------------------------------------------------------------------------------------------------------------- */
+
+static Found *found_of(FrameNames *f, uint32_t pid, uint64_t ip) {
+        return &f->found[((ip ^ (uint64_t)pid << 40) * UINT64_C(0x9e3779b97f4a7c15)) >> 49];
+}
+
+_Static_assert(N_FOUND == (size_t)1 << (64 - 49), "found_of() takes as many bits of its hash");
+
+void frame_names_find(FrameNames *f, uint32_t pid, uint64_t time, uint64_t ip, bool is_kernel, bool returns, NamedFrame *ret) {
+        const uint32_t whose = is_kernel ? UINT32_MAX : pid;
+        const Memory *m = memory_of(f, pid, is_kernel);
+        Found *found = found_of(f, whose, ip);
+        perfd_frame frame;
+
+        if (found->frame.name && found->frame.ip == ip && found->pid == whose && found->generation == m->generation &&
+            found->returns == returns && time >= m->changed) {
+                *ret = found->frame;
+                return;
+        }
+        must_be_done(perfd_symbolizer_find(f->symbolizer, pid, time, ip - returns, is_kernel, &frame));
+        *ret = (NamedFrame){ .ip = ip, .offset = frame.offset + returns, .address = frame.address + returns, .is_kernel = is_kernel };
+        ret->name = keep_name(f, &frame);
+        /* What a JIT compiler has made, of no file, may get its name later. */
+        if (time >= m->changed && (frame.symbol.length > 0 || frame.build_id.length > 0))
+                *found = (Found){ .frame = *ret, .pid = whose, .generation = m->generation, .returns = returns };
+}
+
+static NamedFrame *frames_for(FrameNames *f, size_t n) {
+        if (n > f->frames_room) {
+                f->frames_room = n + 64;
+                free(f->frames);
+                f->frames = must_have(malloc(f->frames_room * sizeof(*f->frames)));
+        }
+        return f->frames;
+}
+
+size_t frame_names_of_callchain(FrameNames *f, const perfd_item *item, const NamedFrame **ret) {
+        const uint32_t pid = perfd_item_pid(item);
+        const uint64_t time = perfd_item_time(item);
+        const uint64_t *kernel, *user;
+        const size_t n_kernel = perfd_item_callchain(item, PERFD_CALLCHAIN_KERNEL, &kernel);
+        const size_t n_user = perfd_item_callchain(item, PERFD_CALLCHAIN_USER, &user), n = n_kernel + n_user;
+        NamedFrame *frames = n > 0 ? frames_for(f, n) : NULL;
+
+        *ret = frames;
+        for (size_t i = 0; i < n_kernel; i++)
+                frame_names_find(f, pid, time, kernel[i], true, i > 0, &frames[i]);
+        for (size_t i = 0; i < n_user; i++) /* where the program enters the kernel, it returns behind the instruction */
+                frame_names_find(f, pid, time, user[i], false, i > 0, &frames[n_kernel + i]);
+        return n;
+}
+
+size_t frame_names_of(FrameNames *f, const perfd_item *item, const NamedFrame **ret) {
+        const size_t n = frame_names_of_callchain(f, item, ret);
+        const uint64_t ip = perfd_item_ip(item);
+        NamedFrame *frame;
+
+        if (n > 0 || ip == 0)
+                return n;
+        *ret = frame = frames_for(f, 1);
+        frame_names_find(f, perfd_item_pid(item), perfd_item_time(item), ip, ip >= KERNEL_ADDRESS, false, frame);
+        return 1;
+}
+
+char *frame_name_of_file(perfd_text dso) {
+        const char *slash = dso.length > 0 ? strrchr(dso.bytes, '/') : NULL, *file = slash ? slash + 1 : dso.bytes;
+        char *name;
+
+        if (dso.length == 0)
+                return must_have(strdup("[unknown]" /* as perf-report(1) has it */));
+        if (*file == '[')
+                return must_have(strdup(file));
+        name = must_have(malloc(strlen(file) + 3));
+        (void)stpcpy(stpcpy(stpcpy(name, "["), file), "]");
+        return name;
+}

@@ -1,0 +1,51 @@
+/*
+ * For verbs that show callchains: the frames of samples by their names. A name is kept once, for as long as the FrameNames lives, so that
+ * whoever adds frames up compares pointers; what is at an address of a process is found once for all samples that have it, until the
+ * memory of that process changes.
+ */
+#pragma once
+
+#include "client/perfctl/base/perfctl.h"
+
+/* The same function of the same file has the same FrameName. Lengths are 0 for what is not known. */
+typedef struct FrameName {
+        perfd_text symbol, dso, build_id; /* build_id: bytes */
+        const char *note;                 /* why there is no symbol; "" if there is one */
+} FrameName;
+
+typedef struct NamedFrame {
+        uint64_t ip;
+        const FrameName *name;
+        uint64_t offset;  /* bytes from the beginning of the symbol */
+        uint64_t address; /* bytes from the beginning of the file; of the kernel and of JIT code: ip */
+        bool is_kernel;
+} NamedFrame;
+
+typedef struct FrameNames FrameNames;
+
+/* options: NULL for those of a perfd_symbolizer. */
+FrameNames *frame_names_new(const perfd_symbolizer_options *options);
+/* NULL. */
+FrameNames *frame_names_free(FrameNames *f);
+
+/* What a record that perfd_recording_next() gave last says of memory; others are no matter. */
+void frame_names_feed(FrameNames *f, perfd_recording *r, const perfd_recorded *record);
+/* To be told of what happens to memory, and then: of whose, UINT32_MAX for the kernel's, at that time (ns). */
+perfd_symbolizer *frame_names_symbolizer(FrameNames *f);
+void frame_names_changed(FrameNames *f, uint32_t pid, uint64_t time);
+
+/*
+ * One address. returns: it is where a call returns to, which may be behind the end of what called; what is named is then the call, and
+ * `ip` stays as it is.
+ */
+void frame_names_find(FrameNames *f, uint32_t pid, uint64_t time, uint64_t ip, bool is_kernel, bool returns, NamedFrame *ret);
+/*
+ * The frames of a sample, the innermost first: those of the kernel, then those of the program; of one without a callchain its ip, if it has
+ * one. Valid until the next call.
+ */
+size_t frame_names_of(FrameNames *f, const perfd_item *item, const NamedFrame **ret);
+/* The same of the callchain alone. */
+size_t frame_names_of_callchain(FrameNames *f, const perfd_item *item, const NamedFrame **ret);
+
+/* What has no symbol is called by its file, as stackcollapse-perf.pl has it: "[libc.so.6]", "[unknown]" without one. malloc */
+char *frame_name_of_file(perfd_text dso);

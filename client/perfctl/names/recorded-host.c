@@ -1,0 +1,78 @@
+#include "client/perfctl/names/recorded-host.h"
+
+#include <string.h>
+#include <sys/utsname.h>
+
+#define N_FEATURES 256
+
+typedef struct Comparison {
+        const char *here;
+        bool is_another;
+} Comparison;
+
+static void compare(void *userdata, const char *key, perfd_text text) {
+        Comparison *c = userdata;
+
+        (void)key;
+        c->is_another |= text.length != strlen(c->here) || memcmp(text.bytes, c->here, text.length) != 0;
+}
+
+/* What is not whole becomes a damage. */
+static void visit(perfd_recording *r, const char *feature, const perfd_feature_visitor *visitor, void *userdata) {
+        for (unsigned bit = 0; bit < N_FEATURES; bit++) {
+                const char *name = perfd_feature_name(bit);
+
+                if (name && strcmp(name, feature) == 0 && perfd_recording_has_feature(r, bit))
+                        (void)perfd_recording_visit_feature(r, bit, visitor, userdata);
+        }
+}
+
+static bool is_another(perfd_recording *r, const char *feature, const char *here) {
+        static const perfd_feature_visitor visitor = { .text = compare };
+        Comparison c = { .here = here };
+
+        visit(r, feature, &visitor, &c);
+        return c.is_another;
+}
+
+bool recorded_host_is_another(perfd_recording *r) {
+        struct utsname here;
+
+        if (uname(&here) != 0)
+                return false;
+        return is_another(r, "HOSTNAME", here.nodename) || is_another(r, "OSRELEASE", here.release);
+}
+
+/* ---- time ----------------------------------------------------------------------------------------------------------------------- */
+
+/* Of the same moment, ns. */
+typedef struct ClockReading {
+        uint64_t wall, time;
+} ClockReading;
+
+static void begin(void *userdata, const char *key) {
+        (void)userdata;
+        (void)key;
+}
+
+static void end(void *userdata) {
+        (void)userdata;
+}
+
+static void take_number(void *userdata, const char *key, uint64_t number) {
+        ClockReading *c = userdata;
+
+        if (key && strcmp(key, "wall_clock_ns") == 0)
+                c->wall = number;
+        else if (key && strcmp(key, "clockid_time_ns") == 0)
+                c->time = number;
+}
+
+bool recorded_wall_offset(perfd_recording *r, int64_t *ret) {
+        static const perfd_feature_visitor visitor = { .begin_object = begin, .end_object = end, .number = take_number };
+        ClockReading c = { .wall = 0 };
+
+        visit(r, "CLOCK_DATA", &visitor, &c);
+        *ret = (int64_t)(c.wall - c.time);
+        return c.wall > 0;
+}

@@ -1,0 +1,13 @@
+/* For verbs that show what is in a recording: where it was made, and when. */
+#pragma once
+
+#include "client/perfctl/base/perfctl.h"
+
+/*
+ * Whether what it says of its host, as far as it has been read, is not said of this one: names of this one's processes and kernel are none of
+ * its. False too if it says nothing.
+ */
+bool recorded_host_is_another(perfd_recording *r);
+
+/* CLOCK_REALTIME less the clock of the samples, ns, as the section CLOCK_DATA says it. False: it does not, as far as it has been read. */
+bool recorded_wall_offset(perfd_recording *r, int64_t *ret);

@@ -1,0 +1,94 @@
+#include "client/perfctl/print/output-file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool output_is_input(const char *output, const char *input) {
+        struct stat a, b;
+
+        return output && strcmp(output, "-") != 0 && stat(output, &a) == 0 && stat(input, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+int output_file_open(const Perfctl *p, const char *path, OutputFile *ret) {
+        OutputFile f = { .path = path };
+        struct stat st;
+        int fd;
+
+        if (strcmp(path, "-") == 0) {
+                *ret = (OutputFile){ .path = path, .out = stdout };
+                return 0;
+        }
+        if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+                return perfctl_fail(p, PERFCTL_FAILED, "%s: it is no regular file: name another one, or - for stdout", path);
+        if (asprintf(&f.part, "%s.XXXXXX", path) < 0)
+                f.part = must_have(NULL);
+        fd = mkostemp(f.part, O_CLOEXEC);
+        f.out = fd < 0 ? NULL : fdopen(fd, "w");
+        if (f.out) {
+                *ret = f;
+                return 0;
+        }
+        (void)perfctl_fail(p, PERFCTL_FAILED, "%s: a file beside it cannot be created: %s", path, strerror(errno));
+        if (fd >= 0) {
+                (void)close(fd);
+                (void)unlink(f.part);
+        }
+        free(f.part);
+        return PERFCTL_FAILED;
+}
+
+/* As others are created: mkostemp(3) gives it to its owner alone. */
+static int set_mode(int fd) {
+        const mode_t mask = umask(0);
+
+        (void)umask(mask);
+        return fchmod(fd, 0666 & ~mask);
+}
+
+static int give_name(const OutputFile *f) {
+        char *old;
+        int r = 0;
+
+        if (asprintf(&old, "%s.old", f->path) < 0)
+                return -ENOMEM;
+        if ((rename(f->path, old) != 0 && errno != ENOENT) || rename(f->part, f->path) != 0)
+                r = -errno;
+        free(old);
+        return r;
+}
+
+int output_file_check(FILE *out, int error) {
+        if (error != -EPIPE || out != stdout)
+                return error;
+        clearerr(out); /* of which output_file_close() would say that it failed */
+        return 0;
+}
+
+int output_file_close(const Perfctl *p, OutputFile *f, bool is_whole) {
+        const bool is_said = !is_whole; /* why */
+        int r = 0;
+
+        errno = 0;
+        if (fflush(f->out) != 0 || ferror(f->out))
+                r = output_file_check(f->out, -(errno ? errno : EIO));
+        if (f->part) {
+                is_whole = is_whole && r == 0;
+                if (is_whole && set_mode(fileno(f->out)) != 0)
+                        r = -errno;
+                if (fclose(f->out) != 0 && r == 0)
+                        r = -errno;
+                if (is_whole && r == 0)
+                        r = give_name(f);
+                if (!is_whole || r != 0)
+                        (void)unlink(f->part);
+        }
+        if (r != 0 && !is_said)
+                (void)perfctl_fail(p, PERFCTL_FAILED, "%s: %s", f->part ? f->path : "stdout", strerror(-r));
+        free(f->part);
+        *f = OUTPUT_FILE_NULL;
+        return r == 0 ? 0 : PERFCTL_FAILED;
+}

@@ -1,0 +1,23 @@
+/* For verbs that write a file beside what they say: it has its name when it is whole, and what had that name before is FILE.old. */
+#pragma once
+
+#include <stdio.h>
+
+#include "client/perfctl/base/perfctl.h"
+
+typedef struct OutputFile {
+        FILE *out;
+        const char *path; /* "-": stdout */
+        char *part;       /* the temporary name; NULL: stdout */
+} OutputFile;
+
+#define OUTPUT_FILE_NULL ((OutputFile){ .out = NULL })
+
+/* Both are the same file. output: NULL, or "-": no. */
+bool output_is_input(const char *output, const char *input);
+/* path lives as long as the file. 0, or PERFCTL_FAILED after a message. */
+int output_file_open(const Perfctl *p, const char *path, OutputFile *ret);
+/* Gives it its name if it is whole, and takes it away if not, for which whoever wrote it has said why. 0, or PERFCTL_FAILED after a message. */
+int output_file_close(const Perfctl *p, OutputFile *f, bool is_whole);
+/* What writing to it came to: that nobody reads stdout any more is no failure. 0 or the error. */
+int output_file_check(FILE *out, int error);

@@ -1,0 +1,302 @@
+/*
+ * A stream becomes a recording: the events with their attrs and the formats of tracepoints before it begins, who was there when it has begun,
+ * then each item as the record that the kernel would have written. Items come in the order of time, so each FINISHED_ROUND holds.
+ */
+#include "client/perfctl/recorder/recorder.h"
+
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/perfctl/base/daemon-clock.h"
+#include "client/perfctl/base/quantity.h"
+#include "client/perfctl/recorder/tasks.h"
+
+#define FINISHED_ROUND 68               /* PERF_RECORD_FINISHED_ROUND of perf */
+#define ROUND ((uint64_t)1 << 22)       /* bytes */
+#define FLUSH UINT64_C(1000000000)      /* ns: no more than that is missing of a recording that was killed */
+#define CHAIN_MAX ((size_t)1024)        /* addresses, as sysctl kernel.perf_event_max_stack allows at most, and what parts them */
+#define KERNEL_ADDRESS (UINT64_C(1) << 63)
+#define TRACEFS "/sys/kernel/tracing"
+
+/* ---- failing ------------------------------------------------------------------------------------------------------------------ */
+
+void recorder_check(Recorder *r, int code) {
+        if (code == 0 || r->has_failed)
+                return;
+        (void)perfctl_fail(r->p, PERFCTL_FAILED, "%s", perfd_recording_writer_error(r->writer));
+        r->has_failed = true;
+}
+
+static bool is_full(const void *userdata) {
+        return ((const Recorder *)userdata)->has_failed;
+}
+
+/* ---- events ------------------------------------------------------------------------------------------------------------------- */
+
+static RecorderEvent *find_event(const Recorder *r, uint32_t id) {
+        for (size_t i = 0; i < r->n_events; i++)
+                if (r->events[i]->id == id)
+                        return r->events[i];
+        return NULL;
+}
+
+/* frequency: above 0, it is sampled by it. 0, or an exit status after a message. */
+static int add_event(Recorder *r, uint32_t id, const char *name, const char *event, uint64_t period, uint64_t frequency, bool has_chain) {
+        RecorderEvent *e;
+
+        if (find_event(r, id))
+                return 0;
+        e = must_have(calloc(1, sizeof(*e)));
+        *e = (RecorderEvent){ .id = id, .ids = { id }, .name = must_have(strdup(typed_names_find(&r->loop.typed, name))), .asked = must_have(strdup(event)) };
+        r->events = must_have(reallocarray(r->events, r->n_events + 1, sizeof(*r->events)));
+        r->events[r->n_events++] = e;
+        if (!recorder_event_find(event, &e->event))
+                return perfctl_fail(r->p, PERFCTL_FAILED, "%s: %s cannot be recorded: recordings have tracepoints whose formats this user can "
+                                    "read in " TRACEFS ", and software, hardware, cache and raw events", name, event);
+        e->event.name = e->name;
+        e->event.ids = e->ids;
+        e->event.n_ids = 1;
+        e->event.sample_type |= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
+                                PERF_SAMPLE_PERIOD | (has_chain ? PERF_SAMPLE_CALLCHAIN : 0);
+        e->event.flags |= PERFD_ATTR_SAMPLE_ID_ALL | (frequency > 0 ? PERFD_ATTR_FREQ : 0);
+        e->event.sample_period = frequency > 0 ? frequency : period > 0 ? period : 1;
+        if (r->has_begun)
+                recorder_check(r, perfd_recording_writer_add_event(r->writer, &e->event));
+        return r->has_failed ? PERFCTL_FAILED : 0;
+}
+
+static int add_running(Recorder *r, const char *word) {
+        perfd_result *list = NULL;
+        const perfd_event_row *row;
+        int code = 0;
+
+        if (perfd_list(r->p->client, word, &list) != 0)
+                return perfctl_fail_client(r->p, NULL);
+        for (size_t i = 0; code == 0 && (row = perfd_result_event(list, i)); i++)
+                if (row->id > 0)
+                        code = add_event(r, row->id, row->spec->name, row->spec->event, row->spec->period, row->spec->frequency,
+                                         row->spec->callchain != PERFD_CALLCHAIN_NONE);
+        perfd_result_free(list);
+        return code;
+}
+
+/* Before the stream begins: what the daemon has of the words. */
+static int choose(void *userdata, const EventWords *words, perfd_subscription *subscription) {
+        Recorder *r = userdata;
+        int code = words->n == 0 ? add_running(r, NULL) : 0;
+
+        (void)subscription;
+        for (size_t i = 0; i < words->n && code == 0; i++)
+                code = add_running(r, words->names[i]);
+        if (code == 0 && r->n_events == 0 && words->n == 0)
+                code = perfctl_fail(r->p, PERFCTL_FAILED, "none of the events runs: name those to be added");
+        return code; /* of a glob perhaps nothing runs: then it is refused, added, and this is called again */
+}
+
+/* ---- the stream ----------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t clock_of(const char *name) {
+        static const struct {
+                const char *name;
+                clockid_t id;
+        } clocks[] = { { "monotonic-raw", CLOCK_MONOTONIC_RAW }, { "boottime", CLOCK_BOOTTIME }, { "realtime", CLOCK_REALTIME } };
+
+        for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
+                if (strcmp(clocks[i].name, name) == 0)
+                        return (uint32_t)clocks[i].id;
+        return CLOCK_MONOTONIC;
+}
+
+static void on_start(void *userdata, const perfd_start *s) {
+        Recorder *r = userdata;
+        uint64_t time;
+
+        if (r->n_events == 0) {
+                (void)perfctl_fail(r->p, PERFCTL_FAILED, "none of the events runs");
+                r->has_failed = true;
+                return;
+        }
+        r->has_begun = true;
+        recorder_put_head(r);
+        if (r->has_failed)
+                return;
+        r->clock = clock_of(s->clock);
+        time = clock_read((clockid_t)r->clock);
+        recorder_put_clocks(r, time + (uint64_t)s->wall_offset, time);
+        if (!r->has_failed)
+                recorder_check(r, recorder_put_tasks(r));
+        r->files.head = perfd_recording_writer_size(r->writer);
+}
+
+/* One that begins later. */
+static void on_event(void *userdata, const perfd_event *e) {
+        Recorder *r = userdata;
+
+        if (!r->has_failed && add_event(r, e->id, e->name, e->event, e->period, e->frequency, r->has_callchain) != 0)
+                r->has_failed = true;
+}
+
+static size_t put_part(uint64_t *chain, size_t n, uint64_t context, const uint64_t *list, size_t n_list) {
+        if (n_list == 0)
+                return n;
+        chain[n++] = context;
+        for (size_t i = 0; i < n_list && n < CHAIN_MAX; i++)
+                chain[n++] = list[i];
+        return n;
+}
+
+static void put_sample(Recorder *r, const perfd_item *item, const RecorderEvent *e) {
+        static uint64_t chain[CHAIN_MAX + 2];
+        const uint64_t *kernel, *user;
+        const size_t n_kernel = perfd_item_callchain(item, PERFD_CALLCHAIN_KERNEL, &kernel);
+        const size_t n_user = perfd_item_callchain(item, PERFD_CALLCHAIN_USER, &user);
+        const uint64_t period = perfd_item_period(item);
+        perfd_recorded_sample s = { .id = { .event = &e->event, .id = e->id, .pid = perfd_item_pid(item), .tid = perfd_item_tid(item),
+                                            .time = perfd_item_time(item), .cpu = perfd_item_cpu(item) },
+                                    .ip = perfd_item_ip(item), .addr = perfd_item_address(item), .period = period > 0 ? period : 1,
+                                    .callchain = chain, .raw = perfd_item_raw(item) };
+
+        s.n_callchain = put_part(chain, 0, PERF_CONTEXT_KERNEL, kernel, n_kernel);
+        s.n_callchain = put_part(chain, s.n_callchain, PERF_CONTEXT_USER, user, n_user);
+        if (s.ip == 0)
+                s.ip = n_kernel > 0 ? kernel[0] : n_user > 0 ? user[0] : 0;
+        recorder_check(r, perfd_recording_writer_put_sample(r->writer, s.ip == 0 || s.ip >= KERNEL_ADDRESS ? PERF_RECORD_MISC_KERNEL :
+                                                                                                    PERF_RECORD_MISC_USER, &s));
+        r->n_samples++;
+        r->files.n_samples++;
+}
+
+static void end_round(Recorder *r) {
+        const uint64_t size = perfd_recording_writer_size(r->writer);
+
+        if (size - r->round < ROUND)
+                return;
+        recorder_check(r, perfd_recording_writer_put(r->writer, FINISHED_ROUND, 0, NULL, 0));
+        r->round = size;
+}
+
+static void on_item(void *userdata, const perfd_item *item) {
+        Recorder *r = userdata;
+        const perfd_event *event = perfd_item_event(item);
+        const RecorderEvent *e;
+
+        if (r->has_failed)
+                return;
+        if (perfd_item_record(item) != PERFD_SAMPLE) {
+                recorder_check(r, recorder_put_side_record(r, item));
+                return;
+        }
+        e = event ? find_event(r, event->id) : NULL;
+        if (e)
+                put_sample(r, item, e);
+        else
+                r->n_left_out++;
+        end_round(r);
+        recorder_rotate(r);
+}
+
+/* What no LOST of the kernel has said. */
+static void put_losses(Recorder *r, const perfd_end *end) {
+        const RecorderId id = { .id = r->events[0]->id };
+        uint64_t n = 0;
+
+        for (size_t i = 0; i < end->n_lost; i++)
+                if (strcmp(end->lost[i].reason, "probe_missed") != 0 && strcmp(end->lost[i].reason, "side_records") != 0)
+                        n += end->lost[i].count;
+        if (n <= r->n_lost)
+                return;
+        n -= r->n_lost;
+        recorder_check(r, recorder_put_record(r, PERF_RECORD_LOST_SAMPLES, 0, &n, sizeof(n), RECORDER_NO_TEXT, &id));
+}
+
+static void on_end(void *userdata, const perfd_end *end) {
+        Recorder *r = userdata;
+
+        progress_end(&r->progress);
+        if (!r->has_failed)
+                put_losses(r, end);
+        stream_loop_end(&r->loop, end, r->n_samples, "samples");
+}
+
+static void on_gap(void *userdata, const perfd_gap *gap) {
+        ((Recorder *)userdata)->n_dropped += gap->items;
+}
+
+static void show_progress(const Recorder *r) {
+        char size[QUANTITY_SIZE];
+
+        progress_show_text(&r->progress, "recording: %" PRIu64 " samples, %s, %" PRIu64 " lost", r->n_samples,
+                           quantity_show_size(perfd_recording_writer_size(r->writer), size), r->n_lost + r->n_dropped);
+}
+
+static uint64_t on_tick(void *userdata, uint64_t now) {
+        Recorder *r = userdata;
+
+        if (now - r->flushed < FLUSH || r->has_failed)
+                return r->flushed + FLUSH > now ? r->flushed + FLUSH : now + FLUSH;
+        recorder_check(r, perfd_recording_writer_flush(r->writer));
+        r->flushed = now;
+        recorder_rotate(r);
+        if (!r->has_failed)
+                show_progress(r);
+        return now + FLUSH;
+}
+
+/* ---- from begin to end ------------------------------------------------------------------------------------------------------------ */
+
+static void recorder_deinit(Recorder *r) {
+        perfd_recording_writer_free(r->writer);
+        recorder_state_free(r->state);
+        recorder_files_deinit(&r->files);
+        for (size_t i = 0; i < r->n_events; i++) {
+                free(r->events[i]->name);
+                free(r->events[i]->asked);
+                free(r->events[i]);
+        }
+        free(r->events);
+}
+
+/* A stream that failed has a recording up to there. */
+static int end_files(Recorder *r, int code) {
+        int left_out;
+
+        if (r->n_events == 0)
+                return code;
+        recorder_close(r);
+        if (r->has_failed)
+                return PERFCTL_FAILED;
+        left_out = r->n_left_out == 0 ? 0 : perfctl_fail(r->p, PERFCTL_LOST, "%s lacks %" PRIu64 " items: they are longer than a record can "
+                                                         "be, or of no event that was announced", r->files.path, r->n_left_out);
+        return code == 0 ? left_out : code;
+}
+
+int recorder_run(Perfctl *p, const perfd_subscription *subscription, const RecorderFiles *files, uint64_t duration, bool may_lose) {
+        perfd_callbacks callbacks = PERFD_CALLBACKS_INIT;
+        Recorder r = { .p = p, .files = *files,
+                       .has_callchain = perfctl_get(p, "callchain") || perfctl_get(p, "both-callchains"),
+                       .loop = { .p = p, .duration = duration, .may_lose = may_lose, .is_full = is_full, .tick = on_tick } };
+        bool has_begun;
+        int code = recorder_open(&r);
+
+        r.loop.userdata = &r;
+        progress_begin_text(&r.progress);
+        callbacks.start = on_start;
+        callbacks.event = on_event;
+        callbacks.item = on_item;
+        callbacks.gap = on_gap;
+        callbacks.end = on_end;
+        if (code == 0)
+                code = stream_loop_run(&r.loop, subscription, &callbacks, choose);
+        progress_end(&r.progress); /* of a stream that was lost */
+        has_begun = perfd_recording_writer_size(r.writer) > 0;
+        if (has_begun)
+                code = end_files(&r, code);
+        else if (r.has_failed)
+                code = PERFCTL_FAILED;
+        recorder_deinit(&r);
+        return code;
+}

@@ -1,0 +1,103 @@
+/* For `record`: items of a stream that become records of a file. */
+#pragma once
+
+#include "client/perfctl/print/progress.h"
+#include "client/perfctl/recorder/state.h"
+#include "client/perfctl/stream/stream-loop.h"
+
+typedef struct RecorderEvent {
+        uint32_t id;
+        uint64_t ids[1];
+        char *name, *asked; /* asked: as perf list has it */
+        perfd_recorded_event event; /* of ids and name */
+} RecorderEvent;
+
+/* What becomes a file of its own, and how many of them stay. */
+typedef struct Rotation {
+        uint64_t bytes, nsec; /* either; 0: not by this */
+        uint64_t keep;        /* 0: all */
+} Rotation;
+
+typedef struct RecorderFiles {
+        const char *path; /* "-": stdout; with a rotation, what their names begin with */
+        int level;        /* of zstd; 0: none */
+        Rotation rotation;
+        char **names; /* of those that are whole, and then the present one; with a rotation */
+        size_t n_names;
+        uint64_t last;  /* hundredths of a second since 1970, in the name of the last one */
+        uint64_t begun; /* CLOCK_MONOTONIC, ns */
+        uint64_t head;  /* bytes before its first sample */
+        uint64_t n_samples;
+} RecorderFiles;
+
+typedef struct Recorder {
+        StreamLoop loop;
+        Perfctl *p;
+        perfd_recording_writer *writer;
+        RecorderFiles files;
+        RecorderState *state; /* NULL: no file follows */
+        uint32_t clock;       /* of the times: a clockid_t */
+        Progress progress;
+        RecorderEvent **events;
+        size_t n_events;
+        uint64_t n_samples, n_lost; /* of samples; of what LOST and LOST_SAMPLES of the kernel said */
+        uint64_t n_dropped;  /* of gaps so far */
+        uint64_t n_left_out; /* items that no record can hold, or of no event that was announced */
+        uint64_t flushed;  /* CLOCK_MONOTONIC, ns */
+        bool has_callchain; /* asked for, of events that are added later */
+        bool has_failed;   /* which was said */
+        bool has_begun;    /* the stream: its events are the writer's */
+        uint64_t round;    /* bytes when the last FINISHED_ROUND was written */
+} Recorder;
+
+/* What stands behind each record that is no sample: whose it is. */
+typedef struct RecorderId {
+        uint32_t pid, tid;
+        uint64_t time;
+        uint32_t cpu, zero;
+        uint64_t id;
+} RecorderId;
+
+/* Says what the writer has to say, once; the stream is then told to end. */
+void recorder_check(Recorder *r, int code);
+
+/* files.c: the first file, and nothing in it. 0, or an exit status after a message. */
+int recorder_open(Recorder *r);
+/* What stands before the records, when all events are known; what fails is said, and in has_failed. */
+void recorder_put_head(Recorder *r);
+/* Both clocks at one moment, when they are known. */
+void recorder_put_clocks(Recorder *r, uint64_t wall, uint64_t time);
+/* Behind a sample, and from time to time: whether it is time for another file, which then follows. */
+void recorder_rotate(Recorder *r);
+/* A file is whole, and has its name. */
+void recorder_close(Recorder *r);
+void recorder_files_deinit(RecorderFiles *f);
+
+/* events.c: the attr of an event by its name in perf list. False: it is none that is written. */
+bool recorder_event_find(const char *event, perfd_recorded_event *ret);
+
+/* records.c: a side record of the stream. 0, or what perfd_recording_writer_put() gave. */
+int recorder_put_side_record(Recorder *r, const perfd_item *item);
+/* Any one: its bytes up to a text, the text with zeros up to a multiple of 8, and whose it is. */
+int recorder_put_record(Recorder *r, uint32_t type, uint16_t misc, const void *bytes, size_t n, perfd_text text, const RecorderId *id);
+/* With no text: "". */
+#define RECORDER_NO_TEXT ((perfd_text){ .bytes = "" })
+
+/* An MMAP2 up to its file name. */
+typedef struct RecorderMmap2 {
+        uint32_t pid, tid;
+        uint64_t addr, len, pgoff;
+        union {
+                struct {
+                        uint32_t maj, min;
+                        uint64_t ino, ino_generation;
+                } file;
+                struct {
+                        uint8_t size, zeros[3], bytes[20];
+                } build_id;
+        };
+        uint32_t prot, flags;
+} RecorderMmap2;
+
+/* Runs until it is told to end; of the files path, level and rotation are given. An exit status. */
+int recorder_run(Perfctl *p, const perfd_subscription *subscription, const RecorderFiles *files, uint64_t duration, bool may_lose);

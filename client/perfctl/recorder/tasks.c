@@ -1,0 +1,108 @@
+/*
+ * /proc as records: without them a reader names no address of a program that ran before. A task that ends while it is read is left out: what it
+ * does afterwards the stream says.
+ */
+#include "client/perfctl/recorder/tasks.h"
+
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/perfctl/names/running-tasks.h"
+
+#define LINE ((size_t)4352) /* bytes: more than those of /proc/kallsyms and /proc/modules have */
+
+static RecorderId id_of(const Recorder *r, uint32_t pid, uint32_t tid) {
+        return (RecorderId){ .pid = pid, .tid = tid, .id = r->events[0]->id };
+}
+
+/* ---- tasks ---------------------------------------------------------------------------------------------------------------------- */
+
+static int put_comm(void *userdata, uint32_t pid, uint32_t tid, perfd_text comm) {
+        Recorder *r = userdata;
+        const uint32_t tasks[2] = { pid, tid };
+        const RecorderId id = id_of(r, pid, tid);
+
+        return recorder_put_record(r, PERF_RECORD_COMM, 0, tasks, sizeof(tasks), comm, &id);
+}
+
+static int put_mmap2(void *userdata, const RunningMapping *running) {
+        Recorder *r = userdata;
+        const perfd_mapping *of = &running->mapping;
+        const RecorderId id = id_of(r, of->pid, of->pid);
+        const RecorderMmap2 m = { .pid = of->pid, .tid = of->pid, .addr = of->start, .len = of->length, .pgoff = of->offset,
+                                  .file = { .maj = of->maj, .min = of->min, .ino = of->ino }, .prot = running->prot, .flags = running->flags };
+
+        return recorder_put_record(r, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, &m, sizeof(m), of->path, &id);
+}
+
+static int put_processes(Recorder *r) {
+        const RunningTasks tasks = { .userdata = r, .comm = put_comm, .mapping = put_mmap2 };
+
+        return running_tasks_read(&tasks);
+}
+
+/* ---- the kernel ------------------------------------------------------------------------------------------------------------------- */
+
+/* MMAP of what all processes have: pid -1. */
+static int put_kernel_mmap(Recorder *r, uint64_t addr, uint64_t len, uint64_t pgoff, const char *name) {
+        const struct {
+                uint32_t pid, tid;
+                uint64_t addr, len, pgoff;
+        } m = { .pid = UINT32_MAX, .addr = addr, .len = len, .pgoff = pgoff };
+        const RecorderId id = id_of(r, 0, 0);
+
+        return recorder_put_record(r, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL, &m, sizeof(m),
+                                   (perfd_text){ .bytes = name, .length = strlen(name) }, &id);
+}
+
+/* Addresses are 0 for who may not read them: kernel.kptr_restrict. */
+static int put_kernel(Recorder *r) {
+        static char line[LINE];
+        uint64_t text = 0, end = 0;
+        FILE *f = fopen("/proc/kallsyms", "re");
+
+        while (f && (text == 0 || end == 0) && fgets(line, sizeof(line), f)) {
+                uint64_t address;
+                char name[64];
+
+                if (sscanf(line, "%" SCNx64 " %*c %63s", &address, name) != 2)
+                        continue;
+                if (strcmp(name, "_text") == 0)
+                        text = address;
+                else if (strcmp(name, "_etext") == 0)
+                        end = address;
+        }
+        if (f)
+                (void)fclose(f);
+        return text > 0 && end > text ? put_kernel_mmap(r, text, end - text, text, "[kernel.kallsyms]_text") : 0;
+}
+
+/* "ext4 1036288 1 - Live 0xffffffffc0400000" */
+static int put_modules(Recorder *r) {
+        static char line[LINE];
+        FILE *f = fopen("/proc/modules", "re");
+        int code = 0;
+
+        while (f && code == 0 && fgets(line, sizeof(line), f)) {
+                uint64_t size, address;
+                char name[64], shown[sizeof(name) + 2];
+
+                if (sscanf(line, "%63s %" SCNu64 " %*s %*s %*s %" SCNx64, name, &size, &address) != 3 || address == 0)
+                        continue;
+                (void)snprintf(shown, sizeof(shown), "[%s]", name);
+                code = put_kernel_mmap(r, address, size, 0, shown);
+        }
+        if (f)
+                (void)fclose(f);
+        return code;
+}
+
+int recorder_put_tasks(Recorder *r) {
+        int code = put_kernel(r);
+
+        if (code == 0)
+                code = put_modules(r);
+        return code == 0 ? put_processes(r) : code;
+}

@@ -1,0 +1,239 @@
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "client/perfctl/item/columns.h"
+#include "client/perfctl/report/print.h"
+#include "client/perfctl/print/table.h"
+#include "client/perfctl/base/text.h"
+
+#define CALL_INDENT 2
+#define COLUMNS_BEFORE_KEYS 5
+#define NAME_MAX_SHOWN ((size_t)8192) /* bytes of a call's name: JSON has all of it */
+#define PERCENT_SIZE 32
+
+static const char *percent_text(char *to, double percent) {
+        (void)snprintf(to, PERCENT_SIZE, "%.2f%%", percent);
+        return to;
+}
+
+size_t report_calls_shown(const Shown *s, const ShownTable *t, CallNodes nodes) {
+        size_t n = 0;
+
+        while (n < nodes.n && shown_share(s, t->calls->sums[nodes.list[n]], t->all) >= s->call_limit)
+                n++;
+        return n;
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct CallLines {
+        const Shown *shown;
+        const ShownTable *table;
+        FILE *file;
+        Output *line; /* one is escaped in it, as all text is */
+        bool is_human;
+} CallLines;
+
+static void put_text(Output *o, const Shown *s, uint32_t text) {
+        const perfd_text t = text_ids_get(s->texts, text);
+
+        text_put(o, t.bytes, t.length < NAME_MAX_SHOWN ? t.length : NAME_MAX_SHOWN);
+}
+
+/* percent: "" where it is that of the line above. */
+static void put_line(const CallLines *l, size_t depth, const char *percent, uint32_t node) {
+        const FrameId *frame = &l->shown->frames->list[l->table->calls->nodes[node].frame];
+        const perfd_text symbol = text_ids_get(l->shown->texts, frame->symbol);
+
+        output_init(l->line, -1);
+        if (l->is_human)
+                output_print(l->line, "%*s%7s  ", (int)(CALL_INDENT * (depth + 4)), "", percent);
+        else
+                output_print(l->line, "\t%s\t%*s", percent, (int)(CALL_INDENT * depth), "");
+        put_text(l->line, l->shown, frame->symbol);
+        if (symbol.length > 2 && memcmp(symbol.bytes, "0x", 2) == 0 && frame->dso != ID_NONE) {
+                output_put_string(l->line, " (");
+                put_text(l->line, l->shown, frame->dso);
+                output_put_char(l->line, ')');
+        }
+        output_put_char(l->line, '\n');
+        (void)fwrite(l->line->bytes, 1, l->line->n, l->file);
+}
+
+/* Where there is one way on for all of a node's samples, the lines stand below each other without saying so again. */
+static void put_nodes(const CallLines *l, size_t depth, CallNodes nodes) {
+        const size_t n = report_calls_shown(l->shown, l->table, nodes);
+        const CallTree *calls = l->table->calls;
+
+        for (size_t i = 0; i < n; i++) {
+                uint32_t node = nodes.list[i];
+                CallNodes below = call_tree_of_node(calls, node);
+                char percent[PERCENT_SIZE];
+
+                put_line(l, depth, percent_text(percent, shown_share(l->shown, calls->sums[node], l->table->all)), node);
+                while (below.n == 1 && calls->sums[below.list[0]].samples == calls->sums[node].samples) {
+                        node = below.list[0];
+                        put_line(l, depth, "", node);
+                        below = call_tree_of_node(calls, node);
+                }
+                put_nodes(l, depth + 1, below);
+        }
+}
+
+static void put_calls_below(Table *t, const CallLines *lines, uint32_t row) {
+        CallLines l = *lines;
+        size_t size;
+        char *text;
+
+        l.file = must_have(open_memstream(&text, &size));
+        put_nodes(&l, 0, call_tree_of_row(l.table->calls, row));
+        must_have(fclose(l.file) == 0 ? text : NULL);
+        table_put_below(t, text);
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------------------------- */
+
+static void put_cell(Table *t, perfd_text text) {
+        char *copy = must_have(strndup(text.bytes, text.length));
+
+        table_put(t, copy);
+        free(copy);
+}
+
+static void put_value(Table *t, const Shown *s, const Dimension *d, uint64_t value) {
+        perfd_text text;
+
+        if (value == DIMENSION_ABSENT) {
+                table_put(t, dimension_is_of_frame(d) ? "[unknown]" : "-");
+                return;
+        }
+        if (dimension_is_number(d)) {
+                table_put_number(t, value);
+                return;
+        }
+        text = text_ids_get(s->texts, (uint32_t)value);
+        if (d->kind == DIMENSION_CONTAINER && text.length > CONTAINER_ID_SHOWN)
+                text.length = CONTAINER_ID_SHOWN;
+        put_cell(t, text);
+}
+
+static void put_percent(Table *t, double percent) {
+        char text[PERCENT_SIZE];
+
+        table_put(t, percent_text(text, percent));
+}
+
+static void put_change(Table *t, const Shown *s, const ShownTable *of, const ShownRow *row) {
+        char text[PERCENT_SIZE];
+
+        put_percent(t, shown_row_old_share(s, of, row));
+        (void)snprintf(text, sizeof(text), "%+.2f%%", shown_row_share(s, of, row) - shown_row_old_share(s, of, row));
+        table_put(t, text);
+}
+
+static void put_rows(Table *t, const Shown *s, const ShownTable *of, const CallLines *lines) {
+        const bool has_children = s->options->has_children;
+
+        for (size_t i = 0; i < of->n_rows; i++) {
+                const ShownRow *row = &of->rows[i];
+                const RowSum *sum = has_children ? &row->total : &row->self;
+
+                if (!lines->is_human)
+                        put_cell(t, of->event == ID_NONE ? (perfd_text){ .bytes = "all", .length = 3 } : text_ids_get(s->texts, of->event));
+                if (s->has_old)
+                        put_change(t, s, of, row);
+                else {
+                        put_percent(t, shown_row_share(s, of, row));
+                        if (has_children)
+                                put_percent(t, shown_share(s, row->self, of->all));
+                }
+                table_put_number(t, sum->samples);
+                table_put_number(t, sum->period);
+                for (size_t k = 0; k < s->options->n_keys; k++)
+                        put_value(t, s, &s->options->keys[k], row->key[k]);
+                if (of->calls && row->row != ID_NONE)
+                        put_calls_below(t, lines, row->row);
+        }
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------------------------------ */
+
+static void begin_table(Table *t, const Shown *s, bool is_human, char **headings) {
+        const char **columns = must_have(calloc(s->options->n_keys + COLUMNS_BEFORE_KEYS, sizeof(*columns)));
+        size_t n = 0;
+
+        if (!is_human)
+                columns[n++] = "EVENT";
+        if (s->has_old) {
+                columns[n++] = ">BASELINE";
+                columns[n++] = ">DELTA";
+        } else if (s->options->has_children) {
+                columns[n++] = ">TOTAL";
+                columns[n++] = ">SELF";
+        } else
+                columns[n++] = ">OVERHEAD";
+        columns[n++] = ">SAMPLES";
+        columns[n++] = ">PERIOD";
+        for (size_t i = 0; i < s->options->n_keys; i++)
+                columns[n++] = headings[i];
+        table_init(t, is_human, columns, n);
+        t->continues = false;
+        free(columns);
+}
+
+static void put_title(const Shown *s, const ShownTable *t, Output *o) {
+        if (t->event == ID_NONE)
+                output_put_string(o, "all events");
+        else
+                put_text(o, s, t->event);
+        if (s->has_old)
+                output_print(o, ": %" PRIu64 " samples, periods of %" PRIu64 "; before: %" PRIu64 " samples, periods of %" PRIu64 "\n",
+                             t->all.samples, t->all.period, t->old_all.samples, t->old_all.period);
+        else
+                output_print(o, ": %" PRIu64 " samples, periods of %" PRIu64 "\n", t->all.samples, t->all.period);
+}
+
+static char **headings_new(const SumsOptions *options) {
+        char **headings = must_have(calloc(options->n_keys, sizeof(*headings)));
+
+        for (size_t i = 0; i < options->n_keys; i++) {
+                headings[i] = must_have(strdup(options->keys[i].text));
+                for (char *at = headings[i]; *at; at++)
+                        *at = (char)toupper((unsigned char)*at);
+        }
+        return headings;
+}
+
+static void print_tables(const Shown *s, Output *o, CallLines *lines, char **headings) {
+        Table t;
+
+        for (size_t i = 0; i < s->n_tables; i++) {
+                const ShownTable *of = lines->table = &s->tables[i];
+
+                if (i == 0 || lines->is_human)
+                        begin_table(&t, s, lines->is_human, headings);
+                put_rows(&t, s, of, lines);
+                if (lines->is_human) {
+                        if (i > 0)
+                                output_put_char(o, '\n');
+                        put_title(s, of, o);
+                }
+                if (!lines->is_human && i + 1 < s->n_tables)
+                        continue;
+                table_print(&t, o);
+                table_deinit(&t);
+        }
+}
+
+void report_print_text(const Shown *s, Output *o, bool is_human) {
+        CallLines lines = { .shown = s, .line = must_have(malloc(sizeof(*lines.line))), .is_human = is_human };
+        char **headings = headings_new(s->options);
+
+        print_tables(s, o, &lines, headings);
+        for (size_t i = 0; i < s->options->n_keys; i++)
+                free(headings[i]);
+        free(headings);
+        free(lines.line);
+}

@@ -1,0 +1,53 @@
+/*
+ * For report: samples, added up by event and by what they are sorted by. Two recordings whose rows are to be compared share texts and
+ * frames, so that one key means the same in both. One thread.
+ */
+#pragma once
+
+#include "client/perfctl/report/call-tree.h"
+#include "client/perfctl/report/filter.h"
+#include "client/perfctl/samples/stack-ids.h"
+
+typedef struct SumsOptions {
+        Dimension *keys;
+        size_t n_keys;
+        bool has_children; /* a row for each function on the stack */
+        bool has_graph;
+        bool is_of_all;    /* the event is among the keys: one table, in which samples are counted, as their periods have no common unit */
+        Filters filters;
+} SumsOptions;
+
+/* Of an event, or of all. */
+typedef struct SumsGroup {
+        uint32_t event; /* text; ID_NONE: all */
+        RowSum all;     /* also those that filters leave out */
+        Rows stacks;    /* samples by what they are sorted by but for frames, and by their stacks, until sums_finish() */
+        Rows rows;
+        CallTree calls;
+} SumsGroup;
+
+typedef struct Sums {
+        SumsOptions *options; /* not owned, as the next two */
+        TextIds *texts;
+        FrameIds *frames;
+        SumsGroup *groups;
+        size_t n_groups, last;
+        uint64_t *key; /* of the sample that is added: n_keys, and room for a stack */
+        StackIds stacks;
+        bool has_frame_keys, has_symbol_key;
+} Sums;
+
+void sums_init(Sums *s, SumsOptions *options, TextIds *texts, FrameIds *frames);
+void sums_deinit(Sums *s);
+
+/* How many frames of a stack are looked at, from the innermost on. */
+size_t sums_frames_needed(const Sums *s, size_t n_frames);
+/* event: its name for people. frames: from the innermost to the outermost, as many as are needed. False: the sum of the periods would be more than 64 bits. */
+bool sums_take(Sums *s, const perfd_item *item, const char *event, uint64_t period, const uint32_t *frames, size_t n_frames);
+
+/* Its parts: values of the keys that are not of frames stand in s->key. */
+SumsGroup *sums_group(Sums *s, perfd_text event);
+bool sums_add(Sums *s, SumsGroup *g, bool is_taken, uint64_t period, const uint32_t *frames, size_t n_frames);
+
+/* Once, when all samples were taken: makes the rows and trees of calls. */
+void sums_finish(Sums *s);

@@ -1,0 +1,57 @@
+/*
+ * For report: what a sample can be sorted by, and what is looked at to choose samples. Its value is a number: of pid, tid, cpu and uid that
+ * number, else the id of a text. One thread.
+ */
+#pragma once
+
+#include "client/perfctl/count/name.h"
+#include "client/perfctl/samples/frame-ids.h"
+#include "client/perfd.h"
+
+typedef enum DimensionKind {
+        DIMENSION_COMM,
+        DIMENSION_PID,
+        DIMENSION_TID,
+        DIMENSION_CPU,
+        DIMENSION_DSO,
+        DIMENSION_SYMBOL,
+        DIMENSION_EVENT,
+        DIMENSION_CONTAINER,
+        DIMENSION_UNIT,
+        DIMENSION_CGROUP,
+        DIMENSION_EXE,
+        DIMENSION_UID,
+        N_DIMENSION_NAMES,
+        DIMENSION_FIELD = N_DIMENSION_NAMES, /* of the event */
+} DimensionKind;
+
+#define DIMENSION_NAMES "comm, pid, tid, cpu, dso, symbol, event, container, unit, cgroup, exe, uid"
+#define DIMENSION_ABSENT UINT64_MAX /* not known, or the sample has none */
+
+typedef struct Dimension {
+        DimensionKind kind;
+        const char *text; /* as it is called */
+        KeyName name;     /* of a field */
+        bool was_found;   /* a sample has had the field */
+} Dimension;
+
+/*
+ * A word: one of the names; else, or behind "field.", a field, or an element of one. False: it can be no name. The text has to live as long
+ * as the dimension.
+ */
+bool dimension_init(Dimension *d, const char *text);
+void dimension_deinit(Dimension *d);
+
+/* Its values differ among the frames of one sample. */
+static inline bool dimension_is_of_frame(const Dimension *d) {
+        return d->kind == DIMENSION_DSO || d->kind == DIMENSION_SYMBOL;
+}
+
+static inline bool dimension_is_number(const Dimension *d) {
+        return d->kind == DIMENSION_PID || d->kind == DIMENSION_TID || d->kind == DIMENSION_CPU || d->kind == DIMENSION_UID;
+}
+
+/* Of one that is not of a frame. */
+uint64_t dimension_of_sample(Dimension *d, TextIds *texts, const perfd_item *item, const char *event);
+/* Of one that is. frame: NULL is one that is not known. */
+uint64_t dimension_of_frame(const Dimension *d, const FrameId *frame);

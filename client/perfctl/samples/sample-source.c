@@ -1,0 +1,224 @@
+/* Each record tells the symbolizer what it says of memory before the next sample is named. */
+#include "client/perfctl/samples/sample-source.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/perfctl/samples/live-source.h"
+#include "client/perfctl/names/recorded-host.h"
+#include "client/perfctl/samples/recording-counts.h"
+
+#define KERNEL_RECORDS 64 /* those behind are perf's own */
+#define BUILD_ID 67       /* PERF_RECORD_HEADER_BUILD_ID */
+
+#include "client/perfctl/print/progress.h"
+
+typedef struct Reading {
+        Perfctl *p;
+        const SampleSource *source;
+        perfd_recording *recording;
+        FrameNames *names; /* NULL: without */
+        int64_t wall_offset; /* ns */
+        bool has_wall, is_begun; /* the recording says it; a sample has come, and so all that a pipe says of itself */
+        bool *is_wanted;   /* of the event with that index */
+        size_t n_events;
+        uint64_t lost;
+        bool is_over;
+        Progress progress;
+} Reading;
+
+static bool is_one_of(const char *word, const char *const *words) {
+        for (; words && *words; words++)
+                if (strcmp(*words, word) == 0)
+                        return true;
+        return false;
+}
+
+int sample_source_check(const Perfctl *p, const char *const *means) {
+        static const Option live[] = { SAMPLE_SOURCE_OPTIONS };
+
+        if (!perfctl_get(p, "input"))
+                return 0;
+        for (size_t i = 0; i < sizeof(live) / sizeof(*live); i++)
+                if (!is_one_of(live[i].name, means) &&
+                    (live[i].repeats ? perfctl_get_values(p, live[i].name)->n > 0 : perfctl_get(p, live[i].name) != NULL))
+                        return perfctl_fail(p, PERFCTL_USAGE, "--%s is for the live host: not with --input", live[i].name);
+        if (p->n_event_options > 0)
+                return perfctl_fail(p, PERFCTL_USAGE, "--%s is for the live host: not with --input", p->event_options[0].option->name);
+        return p->command ? perfctl_fail(p, PERFCTL_USAGE, "a command is traced live: not with --input") : 0;
+}
+
+static bool is_asked_for(const Perfctl *p, const char *name) {
+        for (size_t i = 0; i < p->n_arguments; i++)
+                if (fnmatch(p->arguments[i], name, 0) == 0)
+                        return true;
+        return p->n_arguments == 0;
+}
+
+static void note_stacks(const Reading *r, const perfd_recorded_event *e) {
+        if (r->source->has_names && (e->sample_type & PERF_SAMPLE_STACK_USER))
+                (void)perfctl_fail(r->p, PERFCTL_OK, "%s: %s has copies of user stacks (--call-graph dwarf), which are not unwound: callchains "
+                                   "lack the callers in user space", r->source->input, e->name);
+}
+
+/* Of a pipe they come one by one. */
+static void look_at_events(Reading *r) {
+        for (const perfd_recorded_event *e; (e = perfd_recording_event(r->recording, r->n_events)); r->n_events++) {
+                r->is_wanted = must_have(reallocarray(r->is_wanted, r->n_events + 1, sizeof(*r->is_wanted)));
+                r->is_wanted[r->n_events] = is_asked_for(r->p, e->name);
+                if (r->is_wanted[r->n_events])
+                        note_stacks(r, e);
+                if (r->is_wanted[r->n_events] && r->source->event)
+                        r->source->event(r->source->userdata, e);
+        }
+}
+
+/* The event of an item is that of perfd_recording_event(id - 1). */
+static bool is_wanted(Reading *r, const perfd_item *item) {
+        const uint32_t id = perfd_item_event(item)->id;
+
+        if (id > r->n_events)
+                look_at_events(r);
+        return r->is_wanted[id - 1];
+}
+
+/*
+ * Before the first record of the kernel: what a pipe says of its host comes before that. Build ids and names of what ran here are right for a
+ * recording of this host since it was started: what does not fit has no name.
+ */
+static FrameNames *names_of(Reading *r) {
+        perfd_symbolizer_options options = PERFD_SYMBOLIZER_OPTIONS_INIT;
+
+        if (r->names || !r->source->has_names)
+                return r->names;
+        options.build_ids = r->source->build_ids;
+        options.is_remote = recorded_host_is_another(r->recording);
+        r->names = frame_names_new(&options);
+        return r->names;
+}
+
+/* A fixed period is in no sample. */
+static uint64_t weight_of(const Reading *r, const perfd_item *item) {
+        const perfd_recorded_event *e = perfd_recording_event(r->recording, perfd_item_event(item)->id - 1);
+        const uint64_t fixed = (e->flags & PERFD_ATTR_FREQ) == 0 && e->sample_period > 0 ? e->sample_period : 1;
+
+        return perfd_item_period(item) > 0 ? perfd_item_period(item) : fixed;
+}
+
+static uint64_t wall_of(Reading *r, uint64_t time) {
+        if (!r->is_begun)
+                r->has_wall = recorded_wall_offset(r->recording, &r->wall_offset);
+        r->is_begun = true;
+        return r->has_wall ? time + (uint64_t)r->wall_offset : 0;
+}
+
+static void take(Reading *r, const perfd_item *item) {
+        SourceSample sample = { .item = item, .event = perfd_item_event(item)->name };
+
+        if (!is_wanted(r, item))
+                return;
+        sample.weight = weight_of(r, item);
+        sample.wall = wall_of(r, perfd_item_time(item));
+        if (r->source->has_names)
+                sample.n_frames = (r->source->has_chains_only ? frame_names_of_callchain : frame_names_of)(names_of(r), item, &sample.frames);
+        r->is_over = !r->source->take(r->source->userdata, &sample);
+}
+
+static void take_record(Reading *r, const perfd_recorded *record) {
+        r->lost += recorded_losses(r->recording, record);
+        if (r->source->has_names && (record->type < KERNEL_RECORDS || record->type == BUILD_ID))
+                frame_names_feed(names_of(r), r->recording, record);
+        if (r->source->record)
+                r->source->record(r->source->userdata, r->recording, record);
+}
+
+static int read_all(Reading *r) {
+        const perfd_recorded *record;
+        const perfd_item *item;
+        int code = 0;
+
+        while (!r->is_over && (code = perfd_recording_next(r->recording, &record)) == 0) {
+                const bool is_sample = record->type == PERF_RECORD_SAMPLE;
+
+                progress_show(&r->progress, record->offset);
+                code = perfd_recording_item(r->recording, record, &item);
+                if (code == 0 && is_sample)
+                        take(r, item);
+                else if (code != 0 && code != PERFD_E_INVALID)
+                        break;
+                else if (!is_sample)
+                        take_record(r, record);
+        }
+        look_at_events(r); /* those without a sample */
+        progress_end(&r->progress); /* before messages */
+        return r->is_over || code == PERFD_E_ENDED ?
+                       0 : perfctl_fail(r->p, PERFCTL_FAILED, "%s: %s", r->source->input, perfd_recording_error(r->recording));
+}
+
+/* An argument that is none of its events has no samples, and was meant otherwise. */
+static int check_arguments(const Reading *r) {
+        const Perfctl *p = r->p;
+        int code = 0;
+
+        for (size_t i = 0; i < p->n_arguments; i++) {
+                const perfd_recorded_event *e;
+                size_t k = 0;
+
+                while ((e = perfd_recording_event(r->recording, k)) && fnmatch(p->arguments[i], e->name, 0) != 0)
+                        k++;
+                if (!e)
+                        code = perfctl_fail(p, PERFCTL_FAILED, "%s: no event of it is called '%s': perfctl info lists them", r->source->input,
+                                            p->arguments[i]);
+        }
+        return code;
+}
+
+/* What was not read, and what was lost. */
+static int tell_end(const Reading *r) {
+        const uint64_t n = perfd_recording_damage_count(r->recording), kept = perfd_recording_n_damages(r->recording);
+
+        for (size_t i = 0; i < kept; i++) {
+                const perfd_damage *d = perfd_recording_damage(r->recording, i);
+
+                (void)perfctl_fail(r->p, PERFCTL_FAILED, "%s: at byte %" PRIu64 ": %s", r->source->input, d->offset, d->text);
+        }
+        if (n > kept)
+                (void)perfctl_fail(r->p, PERFCTL_FAILED, "%s: %" PRIu64 " more places are damaged", r->source->input, n - kept);
+        if (r->lost > 0)
+                (void)perfctl_fail(r->p, PERFCTL_OK, "%s: the kernel had no room for %" PRIu64 " records, which are missing", r->source->input,
+                                   r->lost);
+        return n > 0 ? PERFCTL_FAILED : PERFCTL_OK;
+}
+
+static int read_recording(Perfctl *p, const SampleSource *s) {
+        Reading r = { .p = p, .source = s, .recording = must_have(perfd_recording_new()) };
+        int code = perfd_recording_set_order(r.recording, s->order);
+
+        if (code == 0)
+                code = perfd_recording_open(r.recording, s->input);
+        if (code != 0)
+                code = perfctl_fail(p, PERFCTL_FAILED, "%s: %s", s->input, perfd_recording_error(r.recording));
+        else {
+                look_at_events(&r);
+                if (s->has_progress)
+                        progress_begin(&r.progress, s->input);
+                code = read_all(&r);
+                if (code == 0)
+                        code = tell_end(&r);
+                if (check_arguments(&r) != 0)
+                        code = PERFCTL_FAILED;
+                if (s->end)
+                        s->end(s->userdata);
+        }
+        frame_names_free(r.names);
+        free(r.is_wanted);
+        perfd_recording_free(r.recording);
+        return code;
+}
+
+int sample_source_run(Perfctl *p, const SampleSource *s) {
+        return s->input ? read_recording(p, s) : live_source_run(p, s);
+}

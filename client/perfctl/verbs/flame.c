@@ -1,0 +1,83 @@
+/* A flame graph as one page: of a recording, of two and what differs between them, or of the live host, which may differ from a recording. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/perfctl/samples/off-cpu-profile.h"
+#include "client/perfctl/print/output-file.h"
+#include "client/profile/flame.h"
+
+#define LIVE_NSEC UINT64_C(10000000000) /* if --for does not say another time */
+
+static bool is_on_terminal(const Perfctl *p) {
+        const char *path = perfctl_get(p, "output");
+
+        return p->human && path && strcmp(path, "-") == 0;
+}
+
+/* Samples of one recording, or of the live host for some time. NULL after a message; of a damaged one, whose status is not 0, what is whole is drawn. */
+static SampleProfile *read_profile(Perfctl *p, const char *input, int *ret_code) {
+        const bool is_off_cpu = perfctl_get(p, "off-cpu");
+        SampleProfile *s = is_off_cpu ? sample_profile_new(p, OFF_CPU_VALUE, "nanoseconds") : sample_profile_new(p, "samples", "count");
+        const SampleSource source = { .input = input, .has_progress = !is_on_terminal(p), .duration = LIVE_NSEC };
+
+        *ret_code = is_off_cpu ? off_cpu_profile_run(p, s, source) : sample_profile_run(s, source);
+        return sample_profile_get(s) && !sample_profile_has_failed(s) ? s : sample_profile_free(s);
+}
+
+static int write_page(Perfctl *p, const Profile *profile, const Profile *older, const char *title) {
+        const char *path = perfctl_get(p, "output");
+        OutputFile file = OUTPUT_FILE_NULL;
+        int code = output_file_open(p, path ? path : "flame.html", &file), r;
+
+        if (code != 0)
+                return code;
+        r = output_file_check(file.out, flame_write(file.out, profile, older, title));
+        if (r != 0)
+                code = perfctl_fail(p, PERFCTL_FAILED, "%s: %s", file.part ? file.path : "stdout", sample_profile_error(r));
+        r = output_file_close(p, &file, code == 0);
+        return code != 0 ? code : r;
+}
+
+static int flame_run(Perfctl *p) {
+        const char *input = perfctl_get(p, "input"), *diff = perfctl_get(p, "diff"), *title = perfctl_get(p, "title");
+        SampleProfile *profile, *older = NULL;
+        int code, code_older = 0, r;
+
+        code = sample_source_check(p, NULL);
+        if (code != 0)
+                return code;
+        if (!input && p->n_events == 0 && perfctl_get(p, "off-cpu"))
+                return perfctl_fail(p, PERFCTL_USAGE, "--off-cpu of the live host needs its event: name sched:sched_switch");
+        for (size_t i = 0; i < 2; i++)
+                if ((i == 0 ? input : diff) && output_is_input(perfctl_get(p, "output"), i == 0 ? input : diff))
+                        return perfctl_fail(p, PERFCTL_USAGE, "--output: %s is the recording itself", perfctl_get(p, "output"));
+        profile = read_profile(p, input, &code);
+        if (profile && diff)
+                older = read_profile(p, diff, &code_older);
+        if (profile && (!diff || older)) {
+                r = write_page(p, sample_profile_get(profile), older ? sample_profile_get(older) : NULL, title ? title : input ? input : p->host ? p->host : "live");
+                code = r != 0 ? r : code;
+        }
+        sample_profile_free(profile);
+        sample_profile_free(older);
+        return code != 0 ? code : code_older;
+}
+
+const Verb verb_flame = {
+        .name = "flame",
+        .arguments = "[EVENT...]",
+        .help = "draw a flame graph of a recording or the live host, for a browser",
+        .options = { { .name = "input", .letter = 'i', .argument = "FILE", .help = "a recording; - is stdin; the live host if it is not given",
+                       .words = WORDS_FILES },
+                     { .name = "output", .letter = 'o', .argument = "FILE", .help = "the page; - is stdout; flame.html if it is not given",
+                       .words = WORDS_FILES },
+                     { .name = "off-cpu", .help = "how long threads did not run, and where, from sched:sched_switch" },
+                     { .name = "diff", .argument = "OLD", .help = "an older recording: what grew since is red, what shrank blue",
+                       .words = WORDS_FILES },
+                     { .name = "title", .argument = "TEXT", .help = "above the graph; the recording's name if it is not given" },
+                     SAMPLE_SOURCE_OPTIONS },
+        .max_arguments = VERB_ANY_NUMBER,
+        .words = WORDS_SHOWN,
+        .has_command = true,
+        .run = flame_run,
+};

@@ -1,0 +1,230 @@
+/* Samples of a recording or a live host, added up by what they have in common; of two recordings side by side. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/perfctl/print/list-text.h"
+#include "client/perfctl/base/number.h"
+#include "client/perfctl/report/print.h"
+#include "client/perfctl/samples/sample-source.h"
+
+#define SORT_DEFAULT "comm,dso,symbol" /* as perf-report(1) */
+#define CALL_LIMIT_DEFAULT 0.5         /* percent; the same */
+#define DURATION_DEFAULT UINT64_C(10000000000) /* ns, of a live host */
+
+typedef struct Reports {
+        Perfctl *p;
+        SumsOptions options;
+        ShownLimits limits;
+        TextIds texts;
+        FrameIds frames;
+        const char **keys; /* of one block of memory, which their names point into */
+        Sums sums, old;
+} Reports;
+
+/* What is read now. */
+typedef struct Input {
+        Reports *reports;
+        Sums *sums;
+        const char *path; /* NULL: the live host */
+        const char *name; /* of either, for messages */
+        uint32_t *stack;
+        size_t room;
+        int failure; /* exit status */
+} Input;
+
+/* ---- the command line -------------------------------------------------------------------------------------------------------- */
+
+static int parse_keys(const Perfctl *p, Reports *r) {
+        const char *sort = perfctl_get(p, "sort");
+
+        r->keys = list_split(sort ? sort : SORT_DEFAULT, &r->options.n_keys);
+        r->options.keys = must_have(calloc(r->options.n_keys, sizeof(*r->options.keys)));
+        for (size_t i = 0; i < r->options.n_keys; i++) {
+                for (size_t k = 0; k < i; k++)
+                        if (strcmp(r->keys[k], r->keys[i]) == 0)
+                                return perfctl_fail(p, PERFCTL_USAGE, "--sort: '%s' was already given", r->keys[i]);
+                if (!dimension_init(&r->options.keys[i], r->keys[i]))
+                        return perfctl_fail(p, PERFCTL_USAGE, "--sort: '%s' is not a field, nor an element of one, as args[2], nor any of " DIMENSION_NAMES,
+                                            r->keys[i]);
+                r->options.is_of_all |= r->options.keys[i].kind == DIMENSION_EVENT;
+        }
+        return 0;
+}
+
+/* Those that are called as what they are of. Of the live host pid, tid and cpu say what is traced, with the children of a process. */
+static int parse_filters(const Perfctl *p, Filters *f) {
+        static const char *const names[] = { "comm", "dso", "symbol", "pid", "tid", "cpu" };
+        const size_t n_names = sizeof(names) / sizeof(*names) - (perfctl_get(p, "input") ? 0 : 3);
+        size_t n_only;
+        const char *const *only = perfctl_get_all(p, "only", &n_only);
+        int r = 0;
+
+        for (size_t i = 0; i < n_names && r == 0; i++)
+                if (perfctl_get(p, names[i]))
+                        r = filters_add(p, f, names[i], names[i], perfctl_get(p, names[i]));
+        for (size_t i = 0; i < n_only && r == 0; i++)
+                r = filters_add_pair(p, f, "only", only[i]);
+        return r;
+}
+
+static int parse_percent(const Perfctl *p, const char *option, double *ret) {
+        const char *text = perfctl_get(p, option);
+        char *end;
+
+        if (!text)
+                return 0;
+        *ret = strtod(text, &end);
+        if (end == text || (*end != '\0' && strcmp(end, "%") != 0) || !(*ret >= 0 && *ret <= 100))
+                return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' is not a percentage from 0 to 100", option, text);
+        return 0;
+}
+
+static int check_source(const Perfctl *p) {
+        static const char *const filters[] = { "pid", "tid", "cpu", NULL };
+
+        if (perfctl_get(p, "input") && perfctl_get(p, "where"))
+                return perfctl_fail(p, PERFCTL_USAGE, "--where is for the live host: not with --input, of which --only chooses samples");
+        return sample_source_check(p, filters);
+}
+
+static int parse_options(Reports *r) {
+        const Perfctl *p = r->p;
+        int code = parse_keys(p, r);
+
+        r->limits.call_percent = CALL_LIMIT_DEFAULT;
+        r->options.has_children = perfctl_get(p, "children");
+        r->options.has_graph = perfctl_get(p, "graph");
+        if (code == 0)
+                code = check_source(p);
+        if (code == 0)
+                code = parse_filters(p, &r->options.filters);
+        if (code == 0)
+                code = parse_percent(p, "percent-limit", &r->limits.percent);
+        if (code == 0)
+                code = parse_percent(p, "call-limit", &r->limits.call_percent);
+        if (code == 0)
+                code = number_parse(p, "--top: ", perfctl_get(p, "top"), &r->limits.top);
+        if (code == 0 && r->options.has_graph && perfctl_get(p, "diff"))
+                code = perfctl_fail(p, PERFCTL_USAGE, "--graph and --diff exclude each other");
+        return code;
+}
+
+/* ---- samples ----------------------------------------------------------------------------------------------------------------- */
+
+static bool take(void *userdata, const SourceSample *sample) {
+        Input *in = userdata;
+        const size_t n = sums_frames_needed(in->sums, sample->n_frames);
+
+        if (n > in->room) {
+                in->room = 2 * n;
+                in->stack = must_have(reallocarray(in->stack, in->room, sizeof(*in->stack)));
+        }
+        for (size_t i = 0; i < n; i++)
+                in->stack[i] = frame_ids_add(&in->reports->frames, &sample->frames[i]);
+        if (sums_take(in->sums, sample->item, sample->event, sample->weight, in->stack, n))
+                return true;
+        in->failure = perfctl_fail(in->reports->p, PERFCTL_FAILED, "%s: the sum of the periods of %s is more than 64 bits: --sort event,... counts samples",
+                                   in->path, sample->event);
+        return false;
+}
+
+/* A field that no sample has is a mistake in its name, unless there are no samples. */
+static int check_fields(const Input *in) {
+        const SumsOptions *o = &in->reports->options;
+        int code = 0;
+
+        for (size_t i = 0; i < o->n_keys && in->sums->n_groups > 0; i++)
+                if (o->keys[i].kind == DIMENSION_FIELD && !o->keys[i].was_found)
+                        code = perfctl_fail(in->reports->p, PERFCTL_FAILED, "%s: no sample has a field '%s': `perfctl %s%s` shows those that they have",
+                                            in->name, o->keys[i].text, in->path ? "script -i " : "show EVENT", in->path ? in->path : "");
+        return code;
+}
+
+static int read_input(Reports *r, const char *path, Sums *to) {
+        Input in = { .reports = r, .sums = to, .path = path, .name = path ? path : "the live host" };
+        SampleSource source = { .input = path, .order = PERFD_RECORDING_ORDER_TIME, .duration = DURATION_DEFAULT, .where = perfctl_get(r->p, "where"),
+                                .userdata = &in, .take = take };
+        int code;
+
+        sums_init(to, &r->options, &r->texts, &r->frames);
+        source.has_names = sums_frames_needed(to, 1) > 0;
+        code = sample_source_run(r->p, &source);
+        frame_ids_forget_names(&r->frames);
+        sums_finish(to);
+        free(in.stack);
+        if (code == 0)
+                code = in.failure;
+        return code != 0 ? code : check_fields(&in);
+}
+
+static void print(Reports *r, bool has_old) {
+        Shown shown;
+
+        shown_init(&shown, &r->sums, has_old ? &r->old : NULL, &r->limits);
+        if (r->p->json)
+                report_print_json(&shown, &r->p->out);
+        else
+                report_print_text(&shown, &r->p->out, r->p->human);
+        shown_deinit(&shown);
+}
+
+/* What is damaged does not keep the rest from being shown. */
+static int report(Reports *r) {
+        const char *input = perfctl_get(r->p, "input"), *old = perfctl_get(r->p, "diff");
+        int code = read_input(r, input, &r->sums), code_old = 0;
+
+        if (old)
+                code_old = read_input(r, old, &r->old);
+        if ((code == 0 || r->sums.n_groups > 0) && (code_old == 0 || r->old.n_groups > 0)) /* of a damaged one what is whole */
+                print(r, old);
+        return code != 0 ? code : code_old;
+}
+
+static int report_run(Perfctl *p) {
+        Reports r = { .p = p };
+        int code;
+
+        text_ids_init(&r.texts);
+        frame_ids_init(&r.frames, &r.texts);
+        code = parse_options(&r);
+        if (code == 0)
+                code = report(&r);
+        sums_deinit(&r.sums);
+        sums_deinit(&r.old);
+        for (size_t i = 0; r.options.keys && i < r.options.n_keys; i++)
+                dimension_deinit(&r.options.keys[i]);
+        free(r.options.keys);
+        free(r.keys);
+        filters_deinit(&r.options.filters);
+        frame_ids_deinit(&r.frames);
+        text_ids_deinit(&r.texts);
+        return code;
+}
+
+const Verb verb_report = {
+        .name = "report",
+        .arguments = "[EVENT...]",
+        .help = "add up samples by function, thread or field",
+        .options = {
+                { .name = "input", .letter = 'i', .argument = "FILE", .help = "a recording; - is stdin; without it, of the live host",
+                  .words = WORDS_FILES },
+                { .name = "sort", .letter = 's', .argument = "KEY,...", .help = "a row for each comm, dso, symbol, cpu, FIELD, ...; comm,dso,symbol",
+                  .choices = "comm pid tid cpu dso symbol event container unit cgroup exe uid" },
+                { .name = "children", .help = "with what the functions called that a row's function called, each row once a sample" },
+                { .name = "graph", .help = "below each row who called it; with --children what it called" },
+                { .name = "diff", .argument = "OLD", .help = "beside another recording: what has changed most comes first", .words = WORDS_FILES },
+                { .name = "comm", .argument = "NAME,...", .help = "only samples of threads of these names" },
+                { .name = "dso", .argument = "FILE,...", .help = "only rows of these files, by path or name" },
+                { .name = "symbol", .argument = "NAME,...", .help = "only rows of these functions" },
+                { .name = "only", .argument = "KEY=VALUE,...", .help = "only where a key of --sort has one of these values", .repeats = true },
+                { .name = "percent-limit", .argument = "PERCENT", .help = "without rows of less than that" },
+                { .name = "call-limit", .argument = "PERCENT", .help = "--graph: without calls of less than that of all samples; 0.5" },
+                { .name = "top", .argument = "N", .help = "only the N largest rows of each event" },
+                { .name = "where", .argument = "EXPR", .help = "of the live host: only samples that match this expression", .words = WORDS_FIELDS },
+                SAMPLE_SOURCE_OPTIONS,
+        },
+        .max_arguments = VERB_ANY_NUMBER,
+        .words = WORDS_SHOWN,
+        .has_command = true,
+        .run = report_run,
+};
