@@ -11,6 +11,7 @@
 #define ASKED_MESSAGES 32                 /* at a time */
 #define ASKED_FOR (5 * NSEC_PER_SEC)      /* so long a request waits at the server for messages */
 #define ANSWER_LATE (2 * NSEC_PER_SEC)    /* when it has not said by then that it is over, it has got lost */
+#define ANSWER_MS 1000
 #define HELD_MAX 4096                     /* messages that are not acknowledged, until the server waits */
 #define CONSUMER_NOT_FOUND 10014          /* err_code of nats-server, server/errors.json there */
 
@@ -23,6 +24,7 @@ struct FleetDurable {
         uint64_t asked;       /* CLOCK_MONOTONIC, ns: when that was */
         uint64_t expected;    /* which of its own messages is next; 0: not known */
         uint64_t n_taken;
+        char acknowledged[256]; /* the subject of the last acknowledgement; "": there was none */
 };
 
 /* ---- opening ------------------------------------------------------------------------------------------------------ */
@@ -101,12 +103,29 @@ int fleet_durable_open(FleetConnection *c, const char *stream, const char *name,
         return 0;
 }
 
+/*
+ * The server takes note of an acknowledgement some time after it came, and says so only to who waits for it. The next reader of this name
+ * may come before, and would be told that nothing was acknowledged.
+ */
+static void settle(const FleetDurable *d) {
+        natsMsg *answer = NULL;
+        natsStatus status;
+
+        if (!d->acknowledged[0])
+                return;
+        status = natsConnection_RequestString(&answer, d->connection->connection, d->acknowledged, "+ACK", ANSWER_MS);
+        natsMsg_Destroy(answer);
+        if (status != NATS_OK)
+                (void)perfctl_fail(d->connection->p, 0, "--durable %s: the server does not say that it has noted what was read (%s): its next "
+                                   "reader may read some of it again", d->name, natsStatus_GetText(status));
+}
+
 void fleet_durable_close(FleetDurable *d) {
         if (!d)
                 return;
+        settle(d);
         fleet_unsubscribe(&d->subscription);
         natsInbox_Destroy(d->inbox);
-        (void)natsConnection_FlushTimeout(d->connection->connection, 1000);
         free(d);
 }
 
@@ -204,5 +223,8 @@ uint64_t fleet_durable_taken(const FleetDurable *d) {
 }
 
 void fleet_durable_acknowledge(FleetDurable *d, const char *reply) {
-        (void)natsConnection_PublishString(d->connection->connection, reply, "+ACK");
+        natsStatus status = natsConnection_PublishString(d->connection->connection, reply, "+ACK");
+
+        if (status == NATS_OK)
+                (void)snprintf(d->acknowledged, sizeof(d->acknowledged), "%s", reply);
 }

@@ -18,7 +18,7 @@ typedef struct FleetResumed {
 /* The texts have to stay. `place`: of one that is made now. 0, or an exit status after a message. */
 int fleet_durable_open(FleetConnection *c, const char *stream, const char *name, const char *subject, FleetPlace place, FleetDurable **ret,
                        FleetResumed *ret_resumed);
-/* Takes NULL. Acknowledgements that are on their way get a second. */
+/* Takes NULL. Waits a second at most until the server has noted what was acknowledged; that it did not say so is said on stderr. */
 void fleet_durable_close(FleetDurable *d);
 
 /* As fleet_ordered_next(). */
