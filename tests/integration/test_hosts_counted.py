@@ -29,8 +29,13 @@ def begin(daemons, out, *words):
     return process
 
 
-def has_sent(daemon):
-    return any(subscriber.sent for subscriber in daemon.ledger().subscribers)
+def has_sent(daemon, least=1):
+    return any(subscriber.sent >= least for subscriber in daemon.ledger().subscribers)
+
+
+def has_counted(daemon):
+    """More than where the counters of each CPU began, of which alone stat makes no report."""
+    return has_sent(daemon, 3 * len(perfd.online_cpus()))
 
 
 def lines_of(out, name):
@@ -127,10 +132,10 @@ def test_stat_report():
     """Without intervals there is a report of what was counted until it was lost, and one of the time since."""
     with Out() as out, Daemon(config=NOTHING) as other, Daemon(config=NOTHING) as first:
         stat = begin([other, first], out, "stat", "context-switches", "--all-cpus")
-        wait_until(lambda: has_sent(first) and has_sent(other), "reads of both")
+        wait_until(lambda: has_counted(first) and has_counted(other), "reads of both")
         kill(first)
         with Daemon(config=NOTHING, directory=first.directory) as again:
-            wait_until(lambda: again.status().n_subscribers and has_sent(again), "reads behind the gap")
+            wait_until(lambda: again.status().n_subscribers and has_counted(again), "reads behind the gap")
             code, err = finish(stat)
         equal(code, 4, f"the status, {err!r}")
         lines = out.lines()
@@ -237,11 +242,12 @@ def test_one_host():
             with contextlib.ExitStack() as stack:
                 out, lost = stack.enter_context(Out()), stack.enter_context(Daemon(config=config))
                 process = begin([lost], out, *words, *(["--reconnect", "1m"] if reconnect else []))
-                wait_until(lambda d=lost: os.getppid() and has_sent(d), "samples")
+                has_begun = has_sent if words[0] == "count" else has_counted
+                wait_until(lambda d=lost, has=has_begun: os.getppid() and has(d), "samples")
                 kill(lost)
                 if reconnect:
                     again = stack.enter_context(Daemon(config=config, directory=lost.directory))
-                    wait_until(lambda d=again: d.status().n_subscribers and os.getppid() and has_sent(d), "samples behind the gap")
+                    wait_until(lambda d=again: d.status().n_subscribers and os.getppid() and has_begun(d), "samples behind the gap")
                     process.send_signal(signal.SIGINT)
                 err = process.communicate(timeout=perfd.PATIENCE)[1]
                 equal(process.returncode, 4 if reconnect else 1, f"the status of {words}, {err!r}")
