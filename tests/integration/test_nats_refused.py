@@ -2,6 +2,7 @@
 """What a NATS server can refuse, and servers that answer nothing: the log says once what to do, and when that is done, all is stored once and
 in order. Needs root."""
 import contextlib
+import glob
 import os
 import re
 import signal
@@ -41,14 +42,14 @@ def mended(server, said, mend):
             n = len(re.findall(AWAY, relay.said()))
             check(n <= 2, f"it is said {n} times: {relay.said()}")
             before = relay.said().count("publishing to nats://")
-            mend()
+            mend(relay)
             wait_until(lambda: relay.said().count("publishing to nats://") > before, "the relay to publish again")
             until_stored(server, load)
         check_all(server, load)
 
 
 def restarting(server, *configuration):
-    def restart():
+    def restart(_=None):
         server.kill()
         server.configure(*configuration)
         server.start()
@@ -123,7 +124,17 @@ def test_full():
     with Server() as server:
         check("error" not in (made := server.request("$JS.API.STREAM.CREATE.perfd", **stream)), str(made))
         mended(server, r"JetStream refuses a message, 'maximum bytes exceeded': the stream is full",
-               lambda: server.request("$JS.API.STREAM.UPDATE.perfd", **{**stream, "max_bytes": -1}))
+               lambda _: server.request("$JS.API.STREAM.UPDATE.perfd", **{**stream, "max_bytes": -1}))
+
+
+def remove_stream(server, name, relay):
+    """While the relay is stopped: a stream that is made while the server still removes files of another one of its name has none."""
+    folder = server.at("store") + f"/jetstream/*/streams/{name}"
+    check(glob.glob(folder), f"the server has no {folder}")
+    relay.process.send_signal(signal.SIGSTOP)
+    server.request("$JS.API.STREAM.DELETE." + name)
+    wait_until(lambda: not glob.glob(folder), "its files to be removed")
+    relay.process.send_signal(signal.SIGCONT)
 
 
 def test_other_streams():
@@ -136,7 +147,7 @@ def test_other_streams():
             ("perfd-descriptors", ["perfd.*.*", "perfd-descriptors.>"], {}, r"stream 'perfd': .*another stream has the subjects")):
         with Server() as server:
             server.request("$JS.API.STREAM.CREATE." + name, name=name, subjects=subjects, storage="file", num_replicas=1, **more)
-            mended(server, said, lambda: server.request("$JS.API.STREAM.DELETE." + name))  # pylint: disable=cell-var-from-loop
+            mended(server, said, lambda relay: remove_stream(server, name, relay))  # pylint: disable=cell-var-from-loop
 
 
 PERMISSIONS = """authorization {

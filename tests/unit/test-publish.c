@@ -114,6 +114,9 @@ static void test_answers(void **state) {
         assert_false(read_answer("{\"error\":{\"code\":503,\"err_code\":10077,\"description\":\"maximum bytes exceeded\"},\"stream\":\"perfd\",\"seq\":0}", text));
         assert_string_equal(text, "JetStream refuses a message, 'maximum bytes exceeded': the stream is full and its policy is to discard what "
                                   "is new: raise its limits, purge it, or let it discard the oldest");
+        assert_false(read_answer("{\"error\":{\"code\":503,\"err_code\":10077,\"description\":\"error opening msg block file [\\\"/s/1.blk\\\"]\"}}", text));
+        assert_string_equal(text, "JetStream refuses a message, 'error opening msg block file [\"/s/1.blk\"]': the server cannot write the stream: "
+                                  "its log says why, and the space of its disk may");
         assert_false(read_answer("{\"stream\":\"other\",\"seq\":1}", text));
         assert_non_null(strstr(text, "stored in the stream 'other', and publish.stream is 'perfd'"));
         assert_false(nats_answer_read(NULL, 0, "perfd", text));

@@ -38,7 +38,7 @@ const char *nats_advice(long code) {
         case NOT_ENABLED:
                 return "the server runs without JetStream: add 'jetstream {}' to its configuration";
         case STORE_FAILED:
-                return "the stream is full and its policy is to discard what is new: raise its limits, purge it, or let it discard the oldest";
+                return "the server cannot write the stream: its log says why, and the space of its disk may";
         default:
                 return "";
         }
@@ -67,20 +67,32 @@ static bool is_of_stream(const char *value, const char *stream) {
                 strncmp(value + n + 1, "-status\"", strlen("-status\"")) == 0);
 }
 
-/* The text up to its quote, or whatever is in its place; an escaped one ends it too early, which is as good for a message. */
+/* The text up to its quote, without the backslashes of those inside; or whatever is in its place. */
 static void take_text(const char *value, char *to, size_t size) {
-        const char *begin = *value == '"' ? value + 1 : value;
+        const char *from = *value == '"' ? value + 1 : value;
+        size_t n = 0;
 
-        (void)snprintf(to, size, "%.*s", (int)strcspn(begin, "\""), begin);
+        for (; *from && *from != '"' && n + 1 < size; from++) {
+                from += from[0] == '\\' && from[1];
+                to[n++] = *from;
+        }
+        to[n] = '\0';
+}
+
+/* All errors of storing have one code. */
+static bool is_full(long code, const char *description) {
+        return code == STORE_FAILED && strncmp(description, "maximum ", strlen("maximum ")) == 0;
 }
 
 static void explain_error(const char *text, char ret[static NATS_TEXT_SIZE]) {
-        const char *code = find_value(text, "err_code"), *description = find_value(text, "description"), *advice;
-        char said[80] = "";
+        const char *number = find_value(text, "err_code"), *description = find_value(text, "description"), *advice;
+        long code = number ? strtol(number, NULL, 10) : 0;
+        char said[120] = "";
 
         if (description && *description == '"')
                 take_text(description, said, sizeof(said));
-        advice = nats_advice(code ? strtol(code, NULL, 10) : 0);
+        advice = is_full(code, said) ? "the stream is full and its policy is to discard what is new: raise its limits, purge it, or let it discard "
+                                       "the oldest" : nats_advice(code);
         (void)snprintf(ret, NATS_TEXT_SIZE, "JetStream refuses a message, %s%s%s", QUOTE(said[0] ? said : text), *advice ? ": " : "", advice);
 }
 
