@@ -34,8 +34,13 @@ def rows_of(ledger, name, unwritten=0, inexact=False):
     return rows
 
 
-def duplicates_of(ledger, name):
-    return sum(row.duplicates for row in rows_of(ledger, name).values())
+def reads_elsewhere(daemon):
+    """A ring has been read from another CPU, as happens to a reader that gets no time: what changed meanwhile may have made rows inexact."""
+    return any(cpu.n_failovers for cpu in daemon.status().cpus)
+
+
+def duplicates_of(ledger, name, inexact=False):
+    return sum(row.duplicates for row in rows_of(ledger, name, inexact=inexact).values())
 
 
 def lost(row, reason="kernel_ring"):
@@ -153,16 +158,16 @@ def test_filter_change_loses_and_doubles_nothing():
             for i in range(50 * rounds):  # while others have its CPUs, the flood may not run when both are there
                 client.request(set_filter=pb.SetFilterRequest(name="calls", filter=f"id == {GETPPID}" +
                                                               (f" && common_pid != {i + 1}" if i % 2 else "")))
-                if (i + 1) % rounds == 0 and duplicates_of(daemon.ledger(), "calls") > 0:
+                if (i + 1) % rounds == 0 and duplicates_of(daemon.ledger(), "calls", reads_elsewhere(daemon)) > 0:
                     break
             counts = load.done(stop=True)
             seen = checker.finish()
-            ledger = daemon.ledger()
-            rows = rows_of(ledger, "calls")
+            ledger, inexact = daemon.ledger(), reads_elsewhere(daemon)
+            rows = rows_of(ledger, "calls", inexact=inexact)
         load.exit()
     equal(seen["items"], sum(counts), "items and calls made")
     equal([rows[cpu].occurred for cpu in CPUS], counts, "occurrences and calls made on each CPU")
-    check(duplicates_of(ledger, "calls") > 0, "both generations never overlapped: the test shows nothing")
+    check(duplicates_of(ledger, "calls", inexact) > 0, "both generations never overlapped: the test shows nothing")
 
 
 def test_ring_size_changes_lose_and_double_nothing():
