@@ -107,6 +107,34 @@ SWITCHES = os.path.join(FOLDER.name, "switches.data")
 SLEEPS = "import threading, time; t = [threading.Thread(target=time.sleep, args=(0.02,)) for _ in range(3)]; [x.start() for x in t]; [x.join() for x in t]"
 
 
+def test_chosen():
+    """Of all samples those that options choose, in each form; a name of several threads, numbers, times on either side, and nothing."""
+    recording()
+    everything = samples()
+    pid, comm = everything[0]["pid"], everything[-1]["comm"]
+    times = sorted(sample["time"] for sample in everything)
+    first, last = times[len(times) // 3], times[2 * len(times) // 3]
+
+    def seconds(time):
+        return f"{time // 10**9}.{time % 10**9:09}"
+
+    for words, takes in (
+            (["--pid", str(pid)], lambda s: s["pid"] == pid),
+            (["--tid", f"{pid + 1}-4194304"], lambda s: s["tid"] > pid),
+            (["--cpu", "0"], lambda s: s["cpu"] == 0),
+            (["--comm", "nobody," + comm[:-1] + "?"], lambda s: s["comm"] == comm),
+            (["--only", "event=page-faults", "--only", f"pid={pid}"], lambda s: s["event"] == "page-faults" and s["pid"] == pid),
+            (["--time", f"{seconds(first)},{seconds(last)}"], lambda s: first <= s["time"] <= last),
+            (["--time", "," + seconds(first)], lambda s: s["time"] <= first),
+            (["--time", seconds(last) + ",", "--cpu", "0"], lambda s: s["time"] >= last and s["cpu"] == 0),
+            (["--comm", "nobody"], lambda s: False)):
+        chosen = [sample for sample in everything if takes(sample)]
+        equal([json.loads(line) for line in perfctl("script", "--json", "-i", PATH, *words).stdout.splitlines()], chosen, f"samples by {words}")
+        equal(len(perfctl("export", "--to", "jsonl", "-i", PATH, *words).stdout.splitlines()), len(chosen), f"lines by {words}")
+        found = json.loads(perfctl("--json", "report", "-i", PATH, "--sort", "event", *words).stdout)
+        equal(sum(row["samples"] for event in found["events"] for row in event["rows"]), len(chosen), f"samples in rows by {words}")
+
+
 def switches():
     """Made once: of all CPUs, with another tracepoint that has other fields, and some of the same names as a sample has."""
     if not os.path.exists(SWITCHES):
@@ -271,7 +299,15 @@ def test_wrong():
             (["flame", "-i", PATH, "-o", PATH], 2, "is the recording itself"),
             (["export", "--to", "csv", "-i", "/nonexistent/x", "-o", "x.csv"], 1, "/nonexistent/x: "),
             (["export", "--to", "jsonl", "-i", PATH, "-o", "x.jsonl", "nosuch"], 1, "no event of it is called 'nosuch'"),
-            (["export", "--to", "folded", "-i", PATH, "--pid", "1"], 2, "--pid is for the live host: not with --input"),
+            (["export", "--to", "folded", "-i", PATH, "--unit", "x"], 2, "--unit is for the live host: not with --input"),
+            (["flame", "--comm", "bash"], 2, "--comm chooses among samples of a recording: it needs --input"),
+            (["export", "--to", "folded", "--time", "1,"], 2, "--time chooses among samples of a recording: it needs --input"),
+            (["export", "--to", "folded", "-i", PATH, "--off-cpu", "--comm", "bash"], 2, "--off-cpu needs the switches of all threads"),
+            (["script", "-i", PATH, "--only", "symbol=main"], 2, "`report` chooses rows by them"),
+            (["script", "-i", PATH, "--pid", "1-x"], 2, "'1-x' is neither one nor a range"),
+            (["script", "-i", PATH, "--time", "2,1"], 2, "ends before it begins"),
+            *((["script", "-i", PATH, "--time", word], 2, "is not FROM,TO in seconds") for word in (
+                "", ",", "1", "1,x", "-1,", "1.0000000001,", "99999999999999999999,", "18446744074,", "1,,2", "1.5.5,")),
             (["script", "-i", PATH, "nosuch"], 1, "no event of it is called 'nosuch'"),
             (["flame", "-i", PATH, "--for", "1s"], 2, "--for is for the live host"),
             (["export", "--to", "folded", "--off-cpu"], 2, "name sched:sched_switch"),

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "client/perfctl/report/call-tree.h"
-#include "client/perfctl/report/filter.h"
+#include "client/perfctl/samples/filter.h"
 #include "client/perfctl/samples/stack-ids.h"
 
 typedef struct SumsOptions {

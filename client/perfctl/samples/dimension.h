@@ -1,5 +1,5 @@
 /*
- * For report: what a sample can be sorted by, and what is looked at to choose samples. Its value is a number: of pid, tid, cpu and uid that
+ * What a sample can be sorted by, for report, and what is looked at to choose samples. Its value is a number: of pid, tid, cpu and uid that
  * number, else the id of a text. One thread.
  */
 #pragma once

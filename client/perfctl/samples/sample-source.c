@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/perfctl/samples/choice.h"
 #include "client/perfctl/samples/live-source.h"
 #include "client/perfctl/names/recorded-host.h"
 #include "client/perfctl/samples/recording-counts.h"
@@ -118,7 +119,7 @@ static uint64_t wall_of(Reading *r, uint64_t time) {
 static void take(Reading *r, const perfd_item *item) {
         SourceSample sample = { .item = item, .event = perfd_item_event(item)->name };
 
-        if (!is_wanted(r, item))
+        if (!is_wanted(r, item) || (r->source->choice && !sample_choice_takes(r->source->choice, item, sample.event)))
                 return;
         sample.weight = weight_of(r, item);
         sample.wall = wall_of(r, perfd_item_time(item));

@@ -4,6 +4,7 @@
 
 #include "client/perfctl/export/export.h"
 #include "client/perfctl/print/output-file.h"
+#include "client/perfctl/samples/choice.h"
 
 #define DURATION UINT64_C(10000000000) /* ns, of the live host */
 #define FORMATS "folded perfetto pprof speedscope csv jsonl"
@@ -30,17 +31,28 @@ static const ExportFormat *find_format(const Perfctl *p) {
         return NULL;
 }
 
-static int export_run(Perfctl *p) {
-        const char *input = perfctl_get(p, "input"), *output = perfctl_get(p, "output");
-        SampleSource source = { .input = input, .duration = DURATION };
-        const ExportFormat *format = find_format(p);
+static int write_file(Perfctl *p, const ExportFormat *format, const SampleSource *source, const char *output) {
         OutputFile file = OUTPUT_FILE_NULL;
         bool is_whole = false;
-        int code, r;
+        int code = output_file_open(p, output, &file), r;
+
+        if (code != 0)
+                return code;
+        code = format->write(p, *source, file.out, &is_whole);
+        r = output_file_close(p, &file, is_whole);
+        return code != 0 ? code : r;
+}
+
+static int export_run(Perfctl *p) {
+        const char *input = perfctl_get(p, "input"), *output = perfctl_get(p, "output");
+        SampleChoice choice;
+        SampleSource source = { .input = input, .duration = DURATION, .choice = &choice };
+        const ExportFormat *format = find_format(p);
+        int code;
 
         if (!format)
                 return PERFCTL_USAGE;
-        code = sample_source_check(p, NULL);
+        code = sample_source_check(p, sample_choice_targets);
         if (code != 0)
                 return code;
         if (perfctl_get(p, "off-cpu") && !format->has_sums)
@@ -56,12 +68,13 @@ static int export_run(Perfctl *p) {
                 return perfctl_fail(p, PERFCTL_USAGE, "%s is not for a terminal: name a file with --output", format->name);
         if (input && output_is_input(output, input))
                 return perfctl_fail(p, PERFCTL_USAGE, "--output: %s is the recording itself", output);
-        code = output_file_open(p, output, &file);
-        if (code != 0)
-                return code;
-        code = format->write(p, source, file.out, &is_whole);
-        r = output_file_close(p, &file, is_whole);
-        return code != 0 ? code : r;
+        code = sample_choice_init(&choice, p, true);
+        if (code == 0 && perfctl_get(p, "off-cpu"))
+                code = sample_choice_check_off_cpu(&choice, p);
+        if (code == 0)
+                code = write_file(p, format, &source, output);
+        sample_choice_deinit(&choice);
+        return code;
 }
 
 const Verb verb_export = {
@@ -74,6 +87,7 @@ const Verb verb_export = {
                        .words = WORDS_FILES },
                      { .name = "output", .letter = 'o', .argument = "FILE", .help = "the file; stdout if it is not given, or -",
                        .words = WORDS_FILES },
+                     SAMPLE_CHOICE_OPTIONS,
                      SAMPLE_SOURCE_OPTIONS },
         .max_arguments = VERB_ANY_NUMBER,
         .words = WORDS_SHOWN,

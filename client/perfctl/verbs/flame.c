@@ -4,6 +4,7 @@
 
 #include "client/perfctl/samples/off-cpu-profile.h"
 #include "client/perfctl/print/output-file.h"
+#include "client/perfctl/samples/choice.h"
 #include "client/profile/flame.h"
 
 #define LIVE_NSEC UINT64_C(10000000000) /* if --for does not say another time */
@@ -15,10 +16,10 @@ static bool is_on_terminal(const Perfctl *p) {
 }
 
 /* Samples of one recording, or of the live host for some time. NULL after a message; of a damaged one, whose status is not 0, what is whole is drawn. */
-static SampleProfile *read_profile(Perfctl *p, const char *input, int *ret_code) {
+static SampleProfile *read_profile(Perfctl *p, const char *input, SampleChoice *choice, int *ret_code) {
         const bool is_off_cpu = perfctl_get(p, "off-cpu");
         SampleProfile *s = is_off_cpu ? sample_profile_new(p, OFF_CPU_VALUE, "nanoseconds") : sample_profile_new(p, "samples", "count");
-        const SampleSource source = { .input = input, .has_progress = !is_on_terminal(p), .duration = LIVE_NSEC };
+        const SampleSource source = { .input = input, .choice = choice, .has_progress = !is_on_terminal(p), .duration = LIVE_NSEC };
 
         *ret_code = is_off_cpu ? off_cpu_profile_run(p, s, source) : sample_profile_run(s, source);
         return sample_profile_get(s) && !sample_profile_has_failed(s) ? s : sample_profile_free(s);
@@ -38,22 +39,14 @@ static int write_page(Perfctl *p, const Profile *profile, const Profile *older, 
         return code != 0 ? code : r;
 }
 
-static int flame_run(Perfctl *p) {
+static int draw(Perfctl *p, SampleChoice *choice) {
         const char *input = perfctl_get(p, "input"), *diff = perfctl_get(p, "diff"), *title = perfctl_get(p, "title");
         SampleProfile *profile, *older = NULL;
         int code, code_older = 0, r;
 
-        code = sample_source_check(p, NULL);
-        if (code != 0)
-                return code;
-        if (!input && p->n_events == 0 && perfctl_get(p, "off-cpu"))
-                return perfctl_fail(p, PERFCTL_USAGE, "--off-cpu of the live host needs its event: name sched:sched_switch");
-        for (size_t i = 0; i < 2; i++)
-                if ((i == 0 ? input : diff) && output_is_input(perfctl_get(p, "output"), i == 0 ? input : diff))
-                        return perfctl_fail(p, PERFCTL_USAGE, "--output: %s is the recording itself", perfctl_get(p, "output"));
-        profile = read_profile(p, input, &code);
+        profile = read_profile(p, input, choice, &code);
         if (profile && diff)
-                older = read_profile(p, diff, &code_older);
+                older = read_profile(p, diff, choice, &code_older);
         if (profile && (!diff || older)) {
                 r = write_page(p, sample_profile_get(profile), older ? sample_profile_get(older) : NULL, title ? title : input ? input : p->host ? p->host : "live");
                 code = r != 0 ? r : code;
@@ -61,6 +54,27 @@ static int flame_run(Perfctl *p) {
         sample_profile_free(profile);
         sample_profile_free(older);
         return code != 0 ? code : code_older;
+}
+
+static int flame_run(Perfctl *p) {
+        const char *input = perfctl_get(p, "input"), *diff = perfctl_get(p, "diff");
+        SampleChoice choice;
+        int code = sample_source_check(p, sample_choice_targets);
+
+        if (code != 0)
+                return code;
+        if (!input && p->n_events == 0 && perfctl_get(p, "off-cpu"))
+                return perfctl_fail(p, PERFCTL_USAGE, "--off-cpu of the live host needs its event: name sched:sched_switch");
+        for (size_t i = 0; i < 2; i++)
+                if ((i == 0 ? input : diff) && output_is_input(perfctl_get(p, "output"), i == 0 ? input : diff))
+                        return perfctl_fail(p, PERFCTL_USAGE, "--output: %s is the recording itself", perfctl_get(p, "output"));
+        code = sample_choice_init(&choice, p, true);
+        if (code == 0 && perfctl_get(p, "off-cpu"))
+                code = sample_choice_check_off_cpu(&choice, p);
+        if (code == 0)
+                code = draw(p, &choice);
+        sample_choice_deinit(&choice);
+        return code;
 }
 
 const Verb verb_flame = {
@@ -75,6 +89,7 @@ const Verb verb_flame = {
                      { .name = "diff", .argument = "OLD", .help = "an older recording: what grew since is red, what shrank blue",
                        .words = WORDS_FILES },
                      { .name = "title", .argument = "TEXT", .help = "above the graph; the recording's name if it is not given" },
+                     SAMPLE_CHOICE_OPTIONS,
                      SAMPLE_SOURCE_OPTIONS },
         .max_arguments = VERB_ANY_NUMBER,
         .words = WORDS_SHOWN,

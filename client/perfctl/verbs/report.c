@@ -5,7 +5,7 @@
 #include "client/perfctl/print/list-text.h"
 #include "client/perfctl/base/number.h"
 #include "client/perfctl/report/print.h"
-#include "client/perfctl/samples/sample-source.h"
+#include "client/perfctl/samples/choice.h"
 
 #define SORT_DEFAULT "comm,dso,symbol" /* as perf-report(1) */
 #define CALL_LIMIT_DEFAULT 0.5         /* percent; the same */
@@ -19,6 +19,7 @@ typedef struct Reports {
         FrameIds frames;
         const char **keys; /* of one block of memory, which their names point into */
         Sums sums, old;
+        SampleChoice choice;
 } Reports;
 
 /* What is read now. */
@@ -80,11 +81,9 @@ static int parse_percent(const Perfctl *p, const char *option, double *ret) {
 }
 
 static int check_source(const Perfctl *p) {
-        static const char *const filters[] = { "pid", "tid", "cpu", NULL };
-
         if (perfctl_get(p, "input") && perfctl_get(p, "where"))
                 return perfctl_fail(p, PERFCTL_USAGE, "--where is for the live host: not with --input, of which --only chooses samples");
-        return sample_source_check(p, filters);
+        return sample_source_check(p, sample_choice_targets);
 }
 
 static int parse_options(Reports *r) {
@@ -143,7 +142,7 @@ static int check_fields(const Input *in) {
 static int read_input(Reports *r, const char *path, Sums *to) {
         Input in = { .reports = r, .sums = to, .path = path, .name = path ? path : "the live host" };
         SampleSource source = { .input = path, .order = PERFD_RECORDING_ORDER_TIME, .duration = DURATION_DEFAULT, .where = perfctl_get(r->p, "where"),
-                                .userdata = &in, .take = take };
+                                .choice = &r->choice, .userdata = &in, .take = take };
         int code;
 
         sums_init(to, &r->options, &r->texts, &r->frames);
@@ -186,7 +185,9 @@ static int report_run(Perfctl *p) {
 
         text_ids_init(&r.texts);
         frame_ids_init(&r.frames, &r.texts);
-        code = parse_options(&r);
+        code = sample_choice_init(&r.choice, p, false);
+        if (code == 0)
+                code = parse_options(&r);
         if (code == 0)
                 code = report(&r);
         sums_deinit(&r.sums);
@@ -196,6 +197,7 @@ static int report_run(Perfctl *p) {
         free(r.options.keys);
         free(r.keys);
         filters_deinit(&r.options.filters);
+        sample_choice_deinit(&r.choice);
         frame_ids_deinit(&r.frames);
         text_ids_deinit(&r.texts);
         return code;
@@ -217,6 +219,7 @@ const Verb verb_report = {
                 { .name = "dso", .argument = "FILE,...", .help = "only rows of these files, by path or name" },
                 { .name = "symbol", .argument = "NAME,...", .help = "only rows of these functions" },
                 { .name = "only", .argument = "KEY=VALUE,...", .help = "only where a key of --sort has one of these values", .repeats = true },
+                TIME_RANGE_OPTION,
                 { .name = "percent-limit", .argument = "PERCENT", .help = "without rows of less than that" },
                 { .name = "call-limit", .argument = "PERCENT", .help = "--graph: without calls of less than that of all samples; 0.5" },
                 { .name = "top", .argument = "N", .help = "only the N largest rows of each event" },

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "client/perfctl/item/print.h"
-#include "client/perfctl/samples/sample-source.h"
+#include "client/perfctl/samples/choice.h"
 
 typedef struct Script {
         Perfctl *p;
@@ -44,22 +44,33 @@ static int parse_order(const Perfctl *p, perfd_recording_order *ret) {
         return word ? perfctl_fail(p, PERFCTL_USAGE, "--order: '%s' is none of: file causal time", word) : 0;
 }
 
-static int script_run(Perfctl *p) {
-        const char *input = perfctl_get(p, "input");
+static int print(Perfctl *p, SampleSource *source) {
         Script s = { .p = p,
                      .text = { .out = &p->out, .time.form = TIME_CLOCK, .is_padded = p->human },
                      .plans = { .form = p->json ? ITEM_FORM_JSON : ITEM_FORM_TEXT, .has_frames = true } };
-        SampleSource source = { .input = input ? input : "perf.data", .has_names = !perfctl_get(p, "no-symbols"),
-                                .has_chains_only = true, .userdata = &s, .take = put, .event = on_event };
-        int code = parse_order(p, &source.order);
+        int code;
 
-        if (code != 0)
-                return code;
         s.text.symbols = &s.symbols;
         s.text.plans = p->human ? NULL : &s.plans;
-        code = sample_source_run(p, &source);
+        source->userdata = &s;
+        code = sample_source_run(p, source);
         item_plans_deinit(&s.plans);
         kallsyms_deinit(&s.symbols);
+        return code;
+}
+
+static int script_run(Perfctl *p) {
+        const char *input = perfctl_get(p, "input");
+        SampleChoice choice;
+        SampleSource source = { .input = input ? input : "perf.data", .has_names = !perfctl_get(p, "no-symbols"),
+                                .has_chains_only = true, .choice = &choice, .take = put, .event = on_event };
+        int code = sample_choice_init(&choice, p, true);
+
+        if (code == 0)
+                code = parse_order(p, &source.order);
+        if (code == 0)
+                code = print(p, &source);
+        sample_choice_deinit(&choice);
         return code;
 }
 
@@ -71,7 +82,11 @@ const Verb verb_script = {
                        .words = WORDS_FILES },
                      { .name = "order", .argument = "file|causal|time", .choices = "file causal time",
                        .help = "as in the file, no process's start behind its samples, or by time, which is the default" },
-                     { .name = "no-symbols", .help = "callchains as addresses only" } },
+                     { .name = "no-symbols", .help = "callchains as addresses only" },
+                     { .name = "pid", .argument = "PID,...", .help = "only samples of these processes" },
+                     { .name = "tid", .argument = "TID,...", .help = "only samples of these threads" },
+                     { .name = "cpu", .letter = 'C', .argument = "CPU,...", .help = "only samples of these CPUs, as in 0-3,8" },
+                     SAMPLE_CHOICE_OPTIONS },
         .max_arguments = VERB_ANY_NUMBER,
         .is_offline = true,
         .run = script_run,

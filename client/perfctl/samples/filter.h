@@ -1,4 +1,4 @@
-/* For report: which samples, and of those by frame which rows, are shown. One thread. */
+/* Which samples are meant, and for report of those by frame which rows. One thread. */
 #pragma once
 
 #include "client/perfctl/base/perfctl.h"

@@ -1,5 +1,5 @@
 /* Texts are ids, and few: each is compared with the globs once. */
-#include "client/perfctl/report/filter.h"
+#include "client/perfctl/samples/filter.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>

@@ -1,0 +1,101 @@
+/* Times are compared first: that takes no names. */
+#include "client/perfctl/samples/choice.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NSEC_PER_SEC UINT64_C(1000000000)
+#define FRACTION_DIGITS 9
+
+const char *const sample_choice_targets[] = { "pid", "tid", "cpu", NULL };
+
+/* "36082.916664906", "36082": ns. */
+static bool parse_seconds(const char *text, size_t n, uint64_t *ret) {
+        uint64_t whole = 0, fraction = 0;
+        size_t i = 0, n_digits = 0;
+
+        for (; i < n && text[i] >= '0' && text[i] <= '9'; i++)
+                if (__builtin_mul_overflow(whole, UINT64_C(10), &whole) || __builtin_add_overflow(whole, (uint64_t)(text[i] - '0'), &whole))
+                        return false;
+        if (i == 0 || (i < n && text[i] != '.'))
+                return false;
+        for (i += i < n; i < n; i++, n_digits++) {
+                if (text[i] < '0' || text[i] > '9' || n_digits == FRACTION_DIGITS)
+                        return false;
+                fraction = 10 * fraction + (uint64_t)(text[i] - '0');
+        }
+        for (; n_digits < FRACTION_DIGITS; n_digits++)
+                fraction *= 10;
+        return !__builtin_mul_overflow(whole, NSEC_PER_SEC, &whole) && !__builtin_add_overflow(whole, fraction, ret);
+}
+
+/* Either side may be empty. */
+static int parse_time(const Perfctl *p, SampleChoice *c) {
+        const char *text = perfctl_get(p, "time"), *comma;
+
+        if (!text)
+                return 0;
+        comma = strchr(text, ',');
+        if (!comma || strcmp(text, ",") == 0 || (comma > text && !parse_seconds(text, (size_t)(comma - text), &c->first)) ||
+            (comma[1] && !parse_seconds(comma + 1, strlen(comma + 1), &c->last)))
+                return perfctl_fail(p, PERFCTL_USAGE, "--time: '%s' is not FROM,TO in seconds, as in 36082.9,36083.25; one of them may be missing, as in "
+                                    "36082.9,", text);
+        if (c->first > c->last)
+                return perfctl_fail(p, PERFCTL_USAGE, "--time: '%s' ends before it begins", text);
+        return 0;
+}
+
+static int parse_filters(const Perfctl *p, Filters *f) {
+        static const char *const names[] = { "comm", "pid", "tid", "cpu" };
+        size_t n_only;
+        const char *const *only = perfctl_get_all(p, "only", &n_only);
+        int r = 0;
+
+        for (size_t i = 0; i < sizeof(names) / sizeof(*names) && r == 0; i++)
+                if (perfctl_get(p, names[i]))
+                        r = filters_add(p, f, names[i], names[i], perfctl_get(p, names[i]));
+        for (size_t i = 0; i < n_only && r == 0; i++)
+                r = filters_add_pair(p, f, "only", only[i]);
+        if (r == 0 && f->has_frames)
+                r = perfctl_fail(p, PERFCTL_USAGE, "--only: dso and symbol are of frames, of which a sample has many: `report` chooses rows by them");
+        return r;
+}
+
+static int refuse_live(const Perfctl *p) {
+        static const char *const options[] = { "comm", "time" };
+
+        for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++)
+                if (perfctl_get(p, options[i]))
+                        return perfctl_fail(p, PERFCTL_USAGE, "--%s chooses among samples of a recording: it needs --input", options[i]);
+        return perfctl_get_values(p, "only")->n > 0 ?
+                       perfctl_fail(p, PERFCTL_USAGE, "--only chooses among samples of a recording: it needs --input") : 0;
+}
+
+int sample_choice_init(SampleChoice *c, const Perfctl *p, bool has_filters) {
+        int r;
+
+        *c = (SampleChoice){ .last = UINT64_MAX };
+        text_ids_init(&c->texts);
+        r = parse_time(p, c);
+        if (r == 0 && has_filters)
+                r = p->verb->is_offline || perfctl_get(p, "input") ? parse_filters(p, &c->filters) : refuse_live(p);
+        else if (r == 0 && perfctl_get(p, "time") && !perfctl_get(p, "input"))
+                r = perfctl_fail(p, PERFCTL_USAGE, "--time chooses among samples of a recording: it needs --input");
+        return r;
+}
+
+void sample_choice_deinit(SampleChoice *c) {
+        filters_deinit(&c->filters);
+        text_ids_deinit(&c->texts);
+}
+
+int sample_choice_check_off_cpu(const SampleChoice *c, const Perfctl *p) {
+        return c->filters.n == 0 ? 0 : perfctl_fail(p, PERFCTL_USAGE, "--off-cpu needs the switches of all threads: of what chooses samples it takes "
+                                                    "--time alone");
+}
+
+bool sample_choice_takes(SampleChoice *c, const perfd_item *item, const char *event) {
+        const uint64_t time = perfd_item_time(item);
+
+        return time >= c->first && time <= c->last && filters_take_sample(&c->filters, &c->texts, item, event);
+}
