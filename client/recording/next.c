@@ -126,7 +126,7 @@ static int keep_tracing(perfd_recording *r, uint64_t size, Bytes *body) {
         return code != 0 ? code : pipe_tracing_take(r, &all);
 }
 
-int recording_read(perfd_recording *r, const perfd_recorded **ret) {
+static int read_next(perfd_recording *r, const perfd_recorded **ret) {
         uint32_t type = 0;
         uint16_t misc = 0;
         uint64_t size = 0;
@@ -149,4 +149,10 @@ int recording_read(perfd_recording *r, const perfd_recorded **ret) {
         code = step(r, type, size, &body);
         *ret = &r->shown;
         return code;
+}
+
+int recording_read(perfd_recording *r, const perfd_recorded **ret) {
+        int code = read_next(r, ret);
+
+        return code == 0 && (*ret)->type < PERF_DATA_HEADER_ATTR ? ids_build(r) : code;
 }

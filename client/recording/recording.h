@@ -131,8 +131,10 @@ int tracing_visit(perfd_recording *r, TracingVisitor *visit, void *userdata);
 /* Tracepoints without a name get that of their format. 0; -ENOMEM, -errno */
 int tracing_name_events(perfd_recording *r);
 
-/* ids.c: NULL: no event has that id, or there is no memory. */
-const Event *ids_find(perfd_recording *r, uint64_t id);
+/* ids.c: before a record whose event may be looked for, if events have come since. 0; -ENOMEM with a text */
+int ids_build(perfd_recording *r);
+/* NULL: no event has that id. */
+const Event *ids_find(const perfd_recording *r, uint64_t id);
 
 /* features.c: the bytes of one. 0; PERFD_E_INVALID: it has none; -ENOMEM, -errno */
 int feature_get(perfd_recording *r, unsigned bit, Bytes *ret);
