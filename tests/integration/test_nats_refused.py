@@ -83,7 +83,7 @@ def test_short_messages():
     stream = {"name": "perfd", "subjects": ["perfd.*.*"], "storage": "file", "retention": "limits", "num_replicas": 1, "max_msg_size": 6000}
     for limits in ["max_payload: 6000"], ["", stream]:
         with Server(limits[0]) as server, Daemon() as daemon, daemon.client() as control, Workload("spin", CALLS, RATE, cpus=CPUS[:1]) as load:
-            add(control, {"event": GETPPID, "name": "calls", "target": pb.Target(pids=[*load.pids, os.getpid()])})
+            add(control, {"event": GETPPID, "name": "calls", "target": pb.Target(pids=[*load.pids, os.getpid()], no_inherit=True)})
             for more in limits[1:]:
                 check("error" not in (made := server.request("$JS.API.STREAM.CREATE.perfd", **more)), str(made))
             with Publisher(daemon, server, ROUTES) as relay:
