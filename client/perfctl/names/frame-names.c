@@ -19,6 +19,8 @@ typedef struct Found {
         uint32_t pid;
         uint32_t generation; /* of the process, or of the kernel */
         bool returns;
+        NamedFrame *inlined; /* what was inlined there, the innermost first */
+        size_t n_inlined;
 } Found;
 
 typedef struct Memory {
@@ -36,8 +38,10 @@ struct FrameNames {
         NameSlot *names;
         size_t n_names, names_room; /* room: a power of two, at least half of it free */
         Memory kernel, processes[N_PROCESSES];
+        bool has_lines;
         NamedFrame *frames;
         size_t frames_room;
+        Found passing; /* one that is not kept: until the next one */
         Found found[N_FOUND];
 };
 
@@ -45,6 +49,7 @@ FrameNames *frame_names_new(const perfd_symbolizer_options *options) {
         FrameNames *f = must_have(calloc(1, sizeof(*f)));
 
         f->symbolizer = must_have(perfd_symbolizer_new(options));
+        f->has_lines = options && options->has_lines;
         f->names_room = 1024;
         f->names = must_have(calloc(f->names_room, sizeof(*f->names)));
         return f;
@@ -57,6 +62,9 @@ FrameNames *frame_names_free(FrameNames *f) {
                 free(f->names[i].name);
         free(f->names);
         free(f->frames);
+        free(f->passing.inlined);
+        for (size_t i = 0; i < N_FOUND; i++)
+                free(f->found[i].inlined);
         perfd_symbolizer_free(f->symbolizer);
         free(f);
         return NULL;
@@ -122,7 +130,7 @@ static bool text_is(perfd_text a, perfd_text b) {
 
 static bool name_is(const FrameName *n, const perfd_frame *frame) {
         return text_is(n->symbol, frame->symbol) && text_is(n->dso, frame->dso) && text_is(n->build_id, frame->build_id) &&
-               n->note == frame->note;
+               n->note == frame->note && n->line == frame->line && text_is(n->file, frame->file);
 }
 
 static perfd_text copy_text(char **to, perfd_text text) {
@@ -136,13 +144,15 @@ static perfd_text copy_text(char **to, perfd_text text) {
 }
 
 static FrameName *name_new(const perfd_frame *frame) {
-        const size_t n = frame->symbol.length + frame->dso.length + frame->build_id.length + 3;
+        const size_t n = frame->symbol.length + frame->dso.length + frame->build_id.length + frame->file.length + 4;
         FrameName *name = must_have(malloc(sizeof(*name) + n));
         char *to = (char *)(name + 1);
 
         name->symbol = copy_text(&to, frame->symbol);
         name->dso = copy_text(&to, frame->dso);
         name->build_id = copy_text(&to, frame->build_id);
+        name->file = copy_text(&to, frame->file);
+        name->line = frame->line;
         name->note = frame->note;
         return name;
 }
@@ -168,7 +178,8 @@ static void grow_names(FrameNames *f) {
 }
 
 static const FrameName *keep_name(FrameNames *f, const perfd_frame *frame) {
-        const uint64_t hash = hash_text(hash_text(hash_text(UINT64_C(0xcbf29ce484222325), frame->symbol), frame->dso), frame->build_id);
+        const uint64_t code = hash_text(hash_text(hash_text(UINT64_C(0xcbf29ce484222325), frame->symbol), frame->dso), frame->build_id);
+        const uint64_t hash = hash_text(code ^ frame->line, frame->file);
         size_t at = hash;
 
         if (2 * (f->n_names + 1) > f->names_room)
@@ -189,60 +200,102 @@ static Found *found_of(FrameNames *f, uint32_t pid, uint64_t ip) {
 
 _Static_assert(N_FOUND == (size_t)1 << (64 - 49), "found_of() takes as many bits of its hash");
 
-void frame_names_find(FrameNames *f, uint32_t pid, uint64_t time, uint64_t ip, bool is_kernel, bool returns, NamedFrame *ret) {
-        const uint32_t whose = is_kernel ? UINT32_MAX : pid;
-        const Memory *m = memory_of(f, pid, is_kernel);
-        Found *found = found_of(f, whose, ip);
-        perfd_frame frame;
-
-        if (found->frame.name && found->frame.ip == ip && found->pid == whose && found->generation == m->generation &&
-            found->returns == returns && time >= m->changed) {
-                *ret = found->frame;
-                return;
-        }
-        must_be_done(perfd_symbolizer_find(f->symbolizer, pid, time, ip - returns, is_kernel, &frame));
-        *ret = (NamedFrame){ .ip = ip, .offset = frame.offset + returns, .address = frame.address + returns, .is_kernel = is_kernel };
-        ret->name = keep_name(f, &frame);
-        /* What a JIT compiler has made, of no file, may get its name later. */
-        if (time >= m->changed && (frame.symbol.length > 0 || frame.build_id.length > 0))
-                *found = (Found){ .frame = *ret, .pid = whose, .generation = m->generation, .returns = returns };
-}
-
 static NamedFrame *frames_for(FrameNames *f, size_t n) {
         if (n > f->frames_room) {
-                f->frames_room = n + 64;
-                free(f->frames);
-                f->frames = must_have(malloc(f->frames_room * sizeof(*f->frames)));
+                f->frames_room = 2 * n + 64;
+                f->frames = must_have(reallocarray(f->frames, f->frames_room, sizeof(*f->frames)));
         }
         return f->frames;
 }
 
-size_t frame_names_of_callchain(FrameNames *f, const perfd_item *item, const NamedFrame **ret) {
+static NamedFrame named(FrameNames *f, const perfd_frame *frame, const Found *of, bool is_inlined) {
+        return (NamedFrame){ .ip = of->frame.ip, .name = keep_name(f, frame), .offset = is_inlined ? 0 : frame->offset + of->returns,
+                             .address = frame->address + of->returns, .is_kernel = of->frame.is_kernel, .is_inlined = is_inlined };
+}
+
+/* Fills in what the symbolizer knows of found->frame.ip. Whether it may be kept. */
+static bool look_up(FrameNames *f, uint32_t pid, uint64_t time, Found *found) {
+        const perfd_frame *frames;
+        perfd_frame frame;
+        size_t n = 1;
+
+        if (f->has_lines)
+                must_be_done(perfd_symbolizer_find_inlined(f->symbolizer, pid, time, found->frame.ip - found->returns, found->frame.is_kernel,
+                                                           &frames, &n));
+        else {
+                must_be_done(perfd_symbolizer_find(f->symbolizer, pid, time, found->frame.ip - found->returns, found->frame.is_kernel, &frame));
+                frames = &frame;
+        }
+        found->n_inlined = n - 1;
+        found->inlined = n > 1 ? must_have(calloc(n - 1, sizeof(*found->inlined))) : NULL;
+        for (size_t i = 0; i + 1 < n; i++)
+                found->inlined[i] = named(f, &frames[i], found, true);
+        found->frame = named(f, &frames[n - 1], found, false);
+        /* What a JIT compiler has made, of no file, may get its name later. */
+        return frames[n - 1].symbol.length > 0 || frames[n - 1].build_id.length > 0;
+}
+
+/* Until the next call. */
+static const Found *find(FrameNames *f, uint32_t pid, uint64_t time, uint64_t ip, bool is_kernel, bool returns) {
+        const uint32_t whose = is_kernel ? UINT32_MAX : pid;
+        const Memory *m = memory_of(f, pid, is_kernel);
+        Found *found = found_of(f, whose, ip), *kept;
+        Found new = { .frame = { .ip = ip, .is_kernel = is_kernel }, .pid = whose, .generation = m->generation, .returns = returns };
+
+        if (found->frame.name && found->frame.ip == ip && found->pid == whose && found->generation == m->generation &&
+            found->returns == returns && time >= m->changed)
+                return found;
+        kept = look_up(f, pid, time, &new) && time >= m->changed ? found : &f->passing;
+        free(kept->inlined);
+        *kept = new;
+        return kept;
+}
+
+void frame_names_find(FrameNames *f, uint32_t pid, uint64_t time, uint64_t ip, bool is_kernel, bool returns, NamedFrame *ret) {
+        *ret = find(f, pid, time, ip, is_kernel, returns)->frame;
+}
+
+/* Behind the n that are there. How many there are then. */
+static size_t add_frames(FrameNames *f, size_t n, const Found *found, bool has_inlined) {
+        const size_t n_inlined = has_inlined ? found->n_inlined : 0;
+        NamedFrame *frames = frames_for(f, n + n_inlined + 1);
+
+        if (n_inlined > 0)
+                memcpy(&frames[n], found->inlined, n_inlined * sizeof(*frames));
+        frames[n + n_inlined] = found->frame;
+        return n + n_inlined + 1;
+}
+
+static size_t add_callchain(FrameNames *f, const perfd_item *item, bool has_inlined) {
         const uint32_t pid = perfd_item_pid(item);
         const uint64_t time = perfd_item_time(item);
         const uint64_t *kernel, *user;
         const size_t n_kernel = perfd_item_callchain(item, PERFD_CALLCHAIN_KERNEL, &kernel);
-        const size_t n_user = perfd_item_callchain(item, PERFD_CALLCHAIN_USER, &user), n = n_kernel + n_user;
-        NamedFrame *frames = n > 0 ? frames_for(f, n) : NULL;
+        const size_t n_user = perfd_item_callchain(item, PERFD_CALLCHAIN_USER, &user);
+        size_t n = 0;
 
-        *ret = frames;
         for (size_t i = 0; i < n_kernel; i++)
-                frame_names_find(f, pid, time, kernel[i], true, i > 0, &frames[i]);
+                n = add_frames(f, n, find(f, pid, time, kernel[i], true, i > 0), has_inlined);
         for (size_t i = 0; i < n_user; i++) /* where the program enters the kernel, it returns behind the instruction */
-                frame_names_find(f, pid, time, user[i], false, i > 0, &frames[n_kernel + i]);
+                n = add_frames(f, n, find(f, pid, time, user[i], false, i > 0), has_inlined);
+        return n;
+}
+
+size_t frame_names_of_callchain(FrameNames *f, const perfd_item *item, const NamedFrame **ret) {
+        const size_t n = add_callchain(f, item, false);
+
+        *ret = f->frames;
         return n;
 }
 
 size_t frame_names_of(FrameNames *f, const perfd_item *item, const NamedFrame **ret) {
-        const size_t n = frame_names_of_callchain(f, item, ret);
+        size_t n = add_callchain(f, item, true);
         const uint64_t ip = perfd_item_ip(item);
-        NamedFrame *frame;
 
-        if (n > 0 || ip == 0)
-                return n;
-        *ret = frame = frames_for(f, 1);
-        frame_names_find(f, perfd_item_pid(item), perfd_item_time(item), ip, ip >= KERNEL_ADDRESS, false, frame);
-        return 1;
+        if (n == 0 && ip != 0)
+                n = add_frames(f, 0, find(f, perfd_item_pid(item), perfd_item_time(item), ip, ip >= KERNEL_ADDRESS, false), true);
+        *ret = f->frames;
+        return n;
 }
 
 char *frame_name_of_file(perfd_text dso) {

@@ -7,9 +7,11 @@
 
 #include "client/perfctl/base/perfctl.h"
 
-/* The same function of the same file has the same FrameName. Lengths are 0 for what is not known. */
+/* The same function of the same file has the same FrameName, but for lines. Lengths are 0 for what is not known. */
 typedef struct FrameName {
         perfd_text symbol, dso, build_id; /* build_id: bytes */
+        perfd_text file;                  /* of the source; with lines only, as is that the same function at each line is another FrameName */
+        uint32_t line;                    /* 0: not known */
         const char *note;                 /* why there is no symbol; "" if there is one */
 } FrameName;
 
@@ -19,11 +21,12 @@ typedef struct NamedFrame {
         uint64_t offset;  /* bytes from the beginning of the symbol */
         uint64_t address; /* bytes from the beginning of the file; of the kernel and of JIT code: ip */
         bool is_kernel;
+        bool is_inlined;  /* into the frame behind it: its offset is 0, its addresses are those of that frame */
 } NamedFrame;
 
 typedef struct FrameNames FrameNames;
 
-/* options: NULL for those of a perfd_symbolizer. */
+/* options: NULL for those of a perfd_symbolizer. With has_lines, frame_names_of() gives inlined functions, too. */
 FrameNames *frame_names_new(const perfd_symbolizer_options *options);
 /* NULL. */
 FrameNames *frame_names_free(FrameNames *f);
@@ -41,10 +44,10 @@ void frame_names_changed(FrameNames *f, uint32_t pid, uint64_t time);
 void frame_names_find(FrameNames *f, uint32_t pid, uint64_t time, uint64_t ip, bool is_kernel, bool returns, NamedFrame *ret);
 /*
  * The frames of a sample, the innermost first: those of the kernel, then those of the program; of one without a callchain its ip, if it has
- * one. Valid until the next call.
+ * one. With lines, what was inlined at an address comes before the function that it is in. Valid until the next call.
  */
 size_t frame_names_of(FrameNames *f, const perfd_item *item, const NamedFrame **ret);
-/* The same of the callchain alone. */
+/* The same of the callchain alone, a frame for each of its addresses. */
 size_t frame_names_of_callchain(FrameNames *f, const perfd_item *item, const NamedFrame **ret);
 
 /* What has no symbol is called by its file, as stackcollapse-perf.pl has it: "[libc.so.6]", "[unknown]" without one. malloc */

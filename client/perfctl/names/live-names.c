@@ -57,7 +57,7 @@ static bool is_here(const Perfctl *p, const perfd_start *start) {
         return !p->host && uname(&here) == 0 && strcmp(here.nodename, start->host) == 0 && strcmp(here.release, start->kernel) == 0;
 }
 
-FrameNames *live_names_new(const Perfctl *p, const perfd_start *start, bool has_records) {
+FrameNames *live_names_new(const Perfctl *p, const perfd_start *start, bool has_records, bool has_lines) {
         perfd_symbolizer_options options = PERFD_SYMBOLIZER_OPTIONS_INIT;
         const bool here = is_here(p, start);
         FrameNames *f;
@@ -65,6 +65,7 @@ FrameNames *live_names_new(const Perfctl *p, const perfd_start *start, bool has_
         options.is_remote = !here || !has_records;
         options.kallsyms = here ? "/proc/kallsyms" : "";
         options.is_monotonic = strcmp(start->clock, "monotonic") == 0;
+        options.has_lines = has_lines;
         f = frame_names_new(&options);
         if (here && has_records)
                 (void)running_tasks_read(&(RunningTasks){ .userdata = f, .mapping = add_running }); /* whose code is always 0 */

@@ -16,8 +16,8 @@
 int live_names_any_callchain(const Perfctl *p, const EventWords *words, bool *ret);
 /*
  * When the stream begins. With LIVE_NAMES_RECORDS, what runs already is read of /proc, if the host is this one; without them only addresses of
- * the kernel have names: where a program has executed another one, nobody would say so.
+ * the kernel have names: where a program has executed another one, nobody would say so. has_lines: as of frame_names_new().
  */
-FrameNames *live_names_new(const Perfctl *p, const perfd_start *start, bool has_records);
+FrameNames *live_names_new(const Perfctl *p, const perfd_start *start, bool has_records, bool has_lines);
 /* Each item of the stream that is no sample. */
 void live_names_feed(FrameNames *f, const perfd_item *item);

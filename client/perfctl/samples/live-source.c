@@ -118,7 +118,7 @@ static void on_start(void *userdata, const perfd_start *start) {
         Live *l = userdata;
 
         if (l->source->has_names)
-                l->names = live_names_new(l->p, start, l->has_chains && !l->loop.lacks_records);
+                l->names = live_names_new(l->p, start, l->has_chains && !l->loop.lacks_records, l->source->has_inlined);
         if (l->loop.lacks_records)
                 (void)perfctl_fail(l->p, PERFCTL_OK, LIVE_NAMES_LACK_RECORDS);
 }

@@ -195,11 +195,15 @@ static const char *build_id_text(perfd_text id, char text[static BUILD_ID_TEXT])
         return n > 0 ? text : NULL;
 }
 
+static FrameKind kind_of(const NamedFrame *f) {
+        return f->is_inlined ? FRAME_INLINED : f->is_kernel ? FRAME_KERNEL : FRAME_USER;
+}
+
 static int add_frame(SampleProfile *s, const NamedFrame *f, uint32_t *ret) {
         char build_id[BUILD_ID_TEXT], *unnamed = NULL;
         ProfileFrame frame = { .symbol = string_of(f->name->symbol), .dso = string_of(f->name->dso),
-                               .build_id = build_id_text(f->name->build_id, build_id), .address = f->address,
-                               .kind = f->is_kernel ? FRAME_KERNEL : FRAME_USER };
+                               .build_id = build_id_text(f->name->build_id, build_id), .file = string_of(f->name->file),
+                               .line = f->name->line, .address = f->address, .kind = kind_of(f) };
         int code;
 
         if (!frame.symbol)
@@ -210,18 +214,19 @@ static int add_frame(SampleProfile *s, const NamedFrame *f, uint32_t *ret) {
 }
 
 static int find_frame(SampleProfile *s, const NamedFrame *f, uint32_t *ret) {
-        KnownFrame *slot = slot_of(s->known, s->known_room, f->name, f->address);
+        const uint64_t key = f->address ^ (uint64_t)f->is_inlined << 63; /* a function may be inlined into itself */
+        KnownFrame *slot = slot_of(s->known, s->known_room, f->name, key);
         int code = 0;
 
         if (!slot->name) {
                 if (2 * (s->n_known + 1) > s->known_room) {
                         grow_known(s);
-                        slot = slot_of(s->known, s->known_room, f->name, f->address);
+                        slot = slot_of(s->known, s->known_room, f->name, key);
                 }
                 code = add_frame(s, f, &slot->id);
                 if (code == 0) {
                         slot->name = f->name;
-                        slot->address = f->address;
+                        slot->address = key;
                         s->n_known++;
                 }
         }

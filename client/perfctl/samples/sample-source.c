@@ -96,6 +96,7 @@ static FrameNames *names_of(Reading *r) {
         if (r->names || !r->source->has_names)
                 return r->names;
         options.build_ids = r->source->build_ids;
+        options.has_lines = r->source->has_inlined;
         options.is_remote = recorded_host_is_another(r->recording);
         r->names = frame_names_new(&options);
         return r->names;

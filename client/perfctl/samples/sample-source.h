@@ -36,6 +36,7 @@ typedef struct SampleSource {
         const char *input; /* path of a recording; "-": stdin; NULL: the live host, and SAMPLE_SOURCE_OPTIONS */
         perfd_recording_order order; /* of a recording */
         bool has_names;    /* frames are named; the order must not be that of the file then */
+        bool has_inlined;  /* with names: frames have lines, and inlined functions are frames of their own */
         bool has_chains_only; /* of callchains alone: samples without one have no frame */
         bool has_progress; /* how much of it was read is shown on stderr, if that is a terminal */
         SampleChoice *choice; /* of a recording; NULL: all samples */

@@ -210,7 +210,7 @@ static void on_start(void *userdata, const perfd_start *s) {
                 kallsyms_init(&t->symbols, s);
         for (size_t i = 0; i < t->keys.n_subjects && !t->names; i++)
                 if (subject_has_frames(&t->subjects[i]))
-                        t->names = live_names_new(t->p, s, true);
+                        t->names = live_names_new(t->p, s, true, false);
         if (t->p->json)
                 put_stream_start(&j, s, false);
 }

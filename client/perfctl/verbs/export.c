@@ -46,7 +46,8 @@ static int write_file(Perfctl *p, const ExportFormat *format, const SampleSource
 static int export_run(Perfctl *p) {
         const char *input = perfctl_get(p, "input"), *output = perfctl_get(p, "output");
         SampleChoice choice;
-        SampleSource source = { .input = input, .duration = DURATION, .choice = &choice };
+        SampleSource source = { .input = input, .duration = DURATION, .choice = &choice,
+                                .has_inlined = perfctl_get(p, "inline") };
         const ExportFormat *format = find_format(p);
         int code;
 
@@ -57,6 +58,8 @@ static int export_run(Perfctl *p) {
                 return code;
         if (perfctl_get(p, "off-cpu") && !format->has_sums)
                 return perfctl_fail(p, PERFCTL_USAGE, "--off-cpu is a sum: %s has samples one by one", format->name);
+        if (source.has_inlined && !format->has_sums)
+                return perfctl_fail(p, PERFCTL_USAGE, "--inline is for folded, pprof and speedscope: %s has no inlined functions", format->name);
         if (!input && !format->has_sums)
                 return perfctl_fail(p, PERFCTL_USAGE, "%s is made of a recording: name it with --input; of the live host `perfctl watch --json` "
                                     "prints each sample", format->name);
@@ -83,6 +86,7 @@ const Verb verb_export = {
         .help = "write a recording, or sums of the live host, in the form of another tool",
         .options = { { .name = "to", .argument = "FORM", .choices = FORMATS, .help = "folded, pprof, speedscope, perfetto, csv or jsonl" },
                      { .name = "off-cpu", .help = "of sums: how long threads did not run, and where, from sched:sched_switch" },
+                     { .name = "inline", .help = "functions that the compiler inlined are frames of their own; needs debug information" },
                      { .name = "input", .letter = 'i', .argument = "FILE", .help = "a recording; - is stdin; the live host if it is not given",
                        .words = WORDS_FILES },
                      { .name = "output", .letter = 'o', .argument = "FILE", .help = "the file; stdout if it is not given, or -",

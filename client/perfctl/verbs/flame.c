@@ -19,7 +19,8 @@ static bool is_on_terminal(const Perfctl *p) {
 static SampleProfile *read_profile(Perfctl *p, const char *input, SampleChoice *choice, int *ret_code) {
         const bool is_off_cpu = perfctl_get(p, "off-cpu");
         SampleProfile *s = is_off_cpu ? sample_profile_new(p, OFF_CPU_VALUE, "nanoseconds") : sample_profile_new(p, "samples", "count");
-        const SampleSource source = { .input = input, .choice = choice, .has_progress = !is_on_terminal(p), .duration = LIVE_NSEC };
+        const SampleSource source = { .input = input, .choice = choice, .has_progress = !is_on_terminal(p), .duration = LIVE_NSEC,
+                                      .has_inlined = perfctl_get(p, "inline") };
 
         *ret_code = is_off_cpu ? off_cpu_profile_run(p, s, source) : sample_profile_run(s, source);
         return sample_profile_get(s) && !sample_profile_has_failed(s) ? s : sample_profile_free(s);
@@ -85,6 +86,7 @@ const Verb verb_flame = {
                        .words = WORDS_FILES },
                      { .name = "output", .letter = 'o', .argument = "FILE", .help = "the page; - is stdout; flame.html if it is not given",
                        .words = WORDS_FILES },
+                     { .name = "inline", .help = "functions that the compiler inlined are frames of their own; needs debug information" },
                      { .name = "off-cpu", .help = "how long threads did not run, and where, from sched:sched_switch" },
                      { .name = "diff", .argument = "OLD", .help = "an older recording: what grew since is red, what shrank blue",
                        .words = WORDS_FILES },

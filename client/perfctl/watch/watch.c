@@ -56,7 +56,7 @@ static int choose(void *userdata, const EventWords *words, perfd_subscription *s
 static void begin_names(Watch *w, const perfd_start *s) {
         if (!w->has_callchains)
                 return;
-        w->names = live_names_new(w->p, s, !w->loop.lacks_records);
+        w->names = live_names_new(w->p, s, !w->loop.lacks_records, false);
         if (w->loop.lacks_records)
                 (void)perfctl_fail(w->p, PERFCTL_OK, LIVE_NAMES_LACK_RECORDS);
 }
