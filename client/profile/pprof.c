@@ -8,6 +8,7 @@
 
 #include "client/profile/gzip-stream.h"
 #include "client/profile/pprof.h"
+#include "client/profile/pprof-locations.h"
 #include "client/profile/file-end.h"
 #include "client/profile/profile.pb-c.h"
 #include "client/profile/utf8.h"
@@ -28,7 +29,9 @@ typedef struct Writer {
         uint8_t *packed;
         size_t room;
         Mappings mappings;
-        uint64_t locations[PROFILE_DEPTH_MAX];
+        PprofLocations locations;
+        uint64_t location_ids[PROFILE_DEPTH_MAX]; /* of a stack, at the end: the innermost first */
+        Pprof__Line lines[PROFILE_DEPTH_MAX], *line_list[PROFILE_DEPTH_MAX]; /* of a location */
 } Writer;
 
 /* string_table: "", the strings of the profile, names and units of values, names of labels. */
@@ -87,6 +90,13 @@ static int put_strings(Writer *w) {
         return r;
 }
 
+/* Of the last value, as its type; 0, which is not written: it is not the same between all samples. */
+static int64_t period_of(const Profile *p) {
+        const uint64_t period = p->values[p->n_values - 1].period;
+
+        return period <= INT64_MAX ? (int64_t)period : 0;
+}
+
 static int put_head(Writer *w) {
         const Profile *p = w->p;
         Pprof__Profile part = PPROF__PROFILE__INIT;
@@ -101,8 +111,9 @@ static int put_head(Writer *w) {
         part.n_sample_type = p->n_values;
         part.sample_type = list;
         part.period_type = list[p->n_values - 1];
+        part.period = period_of(p);
         part.time_nanos = (int64_t)p->first_nsec;
-        part.duration_nanos = (int64_t)(p->last_nsec - p->first_nsec);
+        part.duration_nanos = (int64_t)(p->duration_nsec > 0 ? p->duration_nsec : p->last_nsec - p->first_nsec);
         return put(w, &part);
 }
 
@@ -189,25 +200,40 @@ static int put_functions(Writer *w) {
         return r;
 }
 
+/* frames: from the outermost on; of lines the innermost function's is the first. */
+static int put_location(Writer *w, uint64_t id, const uint32_t *frames, size_t n) {
+        const Frame *outermost = &w->p->frames[frames[0]];
+        Pprof__Profile part = PPROF__PROFILE__INIT;
+        Pprof__Location location = PPROF__LOCATION__INIT, *list = &location;
+
+        for (size_t i = 0; i < n; i++) {
+                const Frame *frame = &w->p->frames[frames[n - 1 - i]];
+
+                pprof__line__init(&w->lines[i]);
+                w->lines[i].function_id = (uint64_t)frame->function + 1;
+                w->lines[i].line = frame->line;
+                w->line_list[i] = &w->lines[i];
+        }
+        location.id = id;
+        location.mapping_id = w->mappings.of_function[outermost->function];
+        location.address = outermost->address;
+        location.n_line = n;
+        location.line = w->line_list;
+        part.n_location = 1;
+        part.location = &list;
+        return put(w, &part);
+}
+
 static int put_locations(Writer *w) {
         int r = 0;
 
-        for (uint32_t i = 0; r == 0 && i < w->p->n_frames; i++) {
-                const Frame *frame = &w->p->frames[i];
-                Pprof__Profile part = PPROF__PROFILE__INIT;
-                Pprof__Location location = PPROF__LOCATION__INIT, *list = &location;
-                Pprof__Line line = PPROF__LINE__INIT, *lines = &line;
+        for (uint64_t id = 1; r == 0 && id < pprof_locations_end(&w->locations, w->p); id++) {
+                const uint32_t *frames;
+                uint32_t frame;
+                const size_t n = pprof_locations_get(&w->locations, w->p, id, &frame, &frames);
 
-                line.function_id = (uint64_t)frame->function + 1;
-                line.line = frame->line;
-                location.id = (uint64_t)i + 1;
-                location.mapping_id = w->mappings.of_function[frame->function];
-                location.address = frame->address;
-                location.n_line = 1;
-                location.line = &lines;
-                part.n_location = 1;
-                part.location = &list;
-                r = put(w, &part);
+                if (n > 0)
+                        r = put_location(w, id, frames, n);
         }
         return r;
 }
@@ -229,6 +255,17 @@ static size_t set_labels(const Profile *p, const Task *t, Pprof__Label labels[st
         return n;
 }
 
+/* *ret_n of them, at the end of location_ids. */
+static int find_locations(Writer *w, const uint32_t *frames, size_t n_frames, size_t *ret_n) {
+        size_t n = 0, n_taken = 0;
+        int r = 0;
+
+        for (size_t k = 0; r == 0 && k < n_frames; k += n_taken)
+                r = pprof_locations_add(&w->locations, w->p, &frames[k], n_frames - k, &n_taken, &w->location_ids[PROFILE_DEPTH_MAX - ++n]);
+        *ret_n = n;
+        return r;
+}
+
 static int put_sample(Writer *w, uint32_t i) {
         const Profile *p = w->p;
         const Stack *s = &p->stacks[i];
@@ -236,15 +273,17 @@ static int put_sample(Writer *w, uint32_t i) {
         Pprof__Sample sample = PPROF__SAMPLE__INIT, *samples = &sample;
         Pprof__Label labels[N_LABELS], *list[N_LABELS];
         int64_t values[PROFILE_VALUES_MAX];
+        size_t n_locations;
+        int r = find_locations(w, &p->stack_frames[s->first], s->n_frames, &n_locations);
 
-        for (uint32_t k = 0; k < s->n_frames; k++)
-                w->locations[s->n_frames - 1 - k] = (uint64_t)p->stack_frames[s->first + k] + 1;
+        if (r != 0)
+                return r;
         for (size_t k = 0; k < p->n_values; k++)
                 values[k] = (int64_t)p->sums[(size_t)i * p->n_values + k];
         for (size_t k = 0; k < N_LABELS; k++)
                 list[k] = &labels[k];
-        sample.n_location_id = s->n_frames;
-        sample.location_id = w->locations;
+        sample.n_location_id = n_locations;
+        sample.location_id = &w->location_ids[PROFILE_DEPTH_MAX - n_locations];
         sample.n_value = p->n_values;
         sample.value = values;
         sample.n_label = set_labels(p, &p->tasks[s->task], labels);
@@ -272,6 +311,8 @@ int pprof_write(FILE *out, const Profile *p) {
         w->p = p;
         r = mappings_init(&w->mappings, p);
         if (r == 0)
+                r = pprof_locations_init(&w->locations, p);
+        if (r == 0)
                 r = put_head(w);
         for (uint32_t i = 0; r == 0 && i < p->n_stacks; i++)
                 r = put_sample(w, i);
@@ -285,6 +326,7 @@ int pprof_write(FILE *out, const Profile *p) {
                 r = put_strings(w);
         gzip_stream_finish(&w->gzip);
         free(w->packed);
+        pprof_locations_deinit(&w->locations);
         free(w->mappings.list);
         free(w->mappings.of_function);
         free(w);

@@ -60,7 +60,8 @@ Profile *profile_new(const ProfileValue *values, size_t n_values) {
         for (; p->n_values < n_values; p->n_values++) {
                 ProfileValue *v = &p->values[p->n_values];
 
-                *v = (ProfileValue){ .name = strdup(values[p->n_values].name), .unit = strdup(values[p->n_values].unit) };
+                *v = (ProfileValue){ .name = strdup(values[p->n_values].name), .unit = strdup(values[p->n_values].unit),
+                                     .period = values[p->n_values].period };
                 if (!v->name || !v->unit) {
                         p->n_values++;
                         return profile_free(p);

@@ -37,6 +37,7 @@ typedef enum FrameKind {
 /* What a sample counts: its name and unit, as "samples" "count" or "cycles" "count". */
 typedef struct ProfileValue {
         const char *name, *unit;
+        uint64_t period; /* of what is counted, in that unit, from one sample to the next; 0: it varies, or is not known */
 } ProfileValue;
 
 /* All strings but symbol may be NULL: not known. */
@@ -93,6 +94,7 @@ typedef struct Profile {
         size_t n_stack_frames, stack_frames_room, stacks_room;
         uint64_t totals[PROFILE_VALUES_MAX];
         uint64_t first_nsec, last_nsec; /* since 1970; 0: no sample had a time */
+        uint64_t duration_nsec; /* by a clock whose wall time may not be known; 0: that of wall time */
         uint64_t seed;
         IdTable string_ids, function_ids, frame_ids, task_ids, stack_ids;
 } Profile;

@@ -12,6 +12,7 @@
 #include "client/profile/flame.h"
 #include "client/profile/folded.h"
 #include "client/profile/pprof.h"
+#include "client/profile/pprof-locations.h"
 #include "client/profile/speedscope.h"
 #include "client/profile/utf8.h"
 
@@ -65,6 +66,43 @@ static void test_same_is_one(void **state) {
         assert_int_equal(p->totals[1], 1200 + 200000);
         assert_int_equal(p->first_nsec, 40);
         assert_int_equal(p->last_nsec, 52);
+        profile_free(p);
+}
+
+/* Of one address: what was inlined there and the function itself, the same for the same, beside frames that are alone. */
+static void test_pprof_locations(void **state) {
+        Profile *p = profile_new(samples_and_cycles, 2);
+        const uint32_t main_frame = frame(p, "main", FRAME_USER), outer = frame(p, "outer", FRAME_USER);
+        const uint32_t middle = frame(p, "middle", FRAME_INLINED), innermost = frame(p, "innermost", FRAME_INLINED);
+        const uint32_t stack[] = { main_frame, outer, middle, innermost, outer, innermost, outer }, first = innermost;
+        const uint32_t *frames;
+        PprofLocations l;
+        uint64_t ids[2][4], id;
+        uint32_t alone;
+        size_t n;
+
+        assert_int_equal(pprof_locations_init(&l, p), 0);
+        for (size_t turn = 0; turn < 2; turn++) {
+                const size_t expected[] = { 1, 3, 2, 1 };
+
+                for (size_t i = 0, at = 0; i < 4; i++, at += n) {
+                        assert_int_equal(pprof_locations_add(&l, p, &stack[at], 7 - at, &n, &ids[turn][i]), 0);
+                        assert_int_equal(n, expected[i]);
+                }
+        }
+        assert_memory_equal(ids[0], ids[1], sizeof(ids[0]));
+        assert_int_equal(pprof_locations_end(&l, p), 1 + 4 + 2);
+        assert_int_equal(pprof_locations_get(&l, p, ids[0][1], &alone, &frames), 3);
+        assert_memory_equal(frames, &stack[1], 3 * sizeof(*frames));
+        assert_int_equal(pprof_locations_get(&l, p, ids[0][2], &alone, &frames), 2);
+        assert_memory_equal(frames, &stack[4], 2 * sizeof(*frames));
+        assert_int_equal(pprof_locations_get(&l, p, ids[0][3], &alone, &frames), 1);
+        assert_int_equal(*frames, outer);
+        assert_int_equal(pprof_locations_get(&l, p, 1 + (uint64_t)middle, &alone, &frames), 0); /* is in no stack alone */
+        assert_int_equal(pprof_locations_add(&l, p, &first, 1, &n, &id), 0); /* of a stack that was cut off there */
+        assert_int_equal(n, 1);
+        assert_int_equal(id, 1 + (uint64_t)innermost);
+        pprof_locations_deinit(&l);
         profile_free(p);
 }
 
@@ -275,6 +313,7 @@ static void test_no_memory_to_write(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_same_is_one),
+                cmocka_unit_test(test_pprof_locations),
                 cmocka_unit_test(test_function_sums),
                 cmocka_unit_test(test_refused),
                 cmocka_unit_test(test_deepest),

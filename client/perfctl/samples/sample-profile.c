@@ -10,6 +10,7 @@
 
 #define BUILD_ID_TEXT (2 * 64 + 1)
 #define COMM_MAX ((size_t)256)
+#define NSEC_PER_SEC UINT64_C(1000000000)
 
 typedef struct KnownFrame {
         const FrameName *name; /* NULL: free */
@@ -36,6 +37,7 @@ struct SampleProfile {
         size_t n_known, known_room;
         KnownTask tasks[N_KNOWN_TASKS];
         uint32_t ids[PROFILE_DEPTH_MAX + 1];
+        uint64_t first_time, last_time; /* of the recording's clock; last_time 0: no sample has come */
         int status;
 };
 
@@ -96,6 +98,8 @@ bool sample_profile_check(SampleProfile *s, int code) {
 }
 
 int sample_profile_end(SampleProfile *s, const char *input, int code) {
+        if (s->profile)
+                s->profile->duration_nsec = s->last_time - s->first_time;
         if (s->status == 0 && code == 0 && !s->profile)
                 return perfctl_fail(s->p, PERFCTL_FAILED, "%s: it has no samples%s", input ? input : "the live host", s->p->n_arguments > 0 ? " of these events" : "");
         return s->status != 0 ? s->status : code;
@@ -107,12 +111,20 @@ static bool is_clock(const perfd_recorded_event *e) {
         return e->type == PERF_TYPE_SOFTWARE && (e->config == PERF_COUNT_SW_CPU_CLOCK || e->config == PERF_COUNT_SW_TASK_CLOCK);
 }
 
+/* A clock whose frequency was asked for ticks at an even rate: perf_swevent_init_hrtimer() of kernel/events/core.c */
+static uint64_t period_of(const perfd_recorded_event *e) {
+        if ((e->flags & PERFD_ATTR_FREQ) == 0)
+                return e->sample_period;
+        return is_clock(e) && e->sample_period > 0 ? NSEC_PER_SEC / e->sample_period : 0;
+}
+
 /* The values are those of the profile so far, and one more. */
 static void add_value(SampleProfile *s, const perfd_recorded_event *e) {
         Profile *larger;
 
         s->events[s->n_values] = must_have(strdup(e->name));
-        s->values[s->n_values] = (ProfileValue){ .name = s->events[s->n_values], .unit = is_clock(e) ? "nanoseconds" : "count" };
+        s->values[s->n_values] = (ProfileValue){ .name = s->events[s->n_values], .unit = is_clock(e) ? "nanoseconds" : "count",
+                                                 .period = period_of(e) };
         s->n_values++;
         if (!s->profile)
                 return;
@@ -266,9 +278,17 @@ static int find_task(SampleProfile *s, const perfd_item *item, uint32_t *ret) {
 
 /* ---- samples -------------------------------------------------------------------------------------------------------------------- */
 
+static void note_time(SampleProfile *s, uint64_t time) {
+        if (s->last_time == 0 || time < s->first_time)
+                s->first_time = time;
+        if (time > s->last_time)
+                s->last_time = time;
+}
+
 int sample_profile_find(SampleProfile *s, const SourceSample *sample, uint32_t *ret_task, uint32_t **ret_frames) {
         int code = sample->n_frames > PROFILE_DEPTH_MAX ? PROFILE_E_TOO_DEEP : 0;
 
+        note_time(s, perfd_item_time(sample->item));
         if (!s->profile)
                 s->profile = must_have(profile_new(s->values, s->n_values));
         if (code == 0)
