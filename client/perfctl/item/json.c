@@ -168,8 +168,23 @@ static void put_planned_fields(Json *j, const ItemPlan *plan, const perfd_item *
         j->comma = true;
 }
 
-/* Offset: from the symbol, or from the beginning of the file where there is none. What is not known is null; name: NULL if nothing is. */
-static void put_frame(Json *j, uint64_t address, const NamedFrame *frame) {
+/* Where the address is in the source, or where an inlined function calls the one before it. */
+static void put_source_line(Json *j, const NamedFrame *frame) {
+        const FrameName *name = frame ? frame->name : NULL;
+
+        if (name && name->file.length > 0)
+                JSON_TEXT(j, "file", name->file);
+        else
+                JSON_NULL(j, "file");
+        if (name && name->line > 0)
+                JSON_NUMBER(j, "line", name->line);
+        else
+                JSON_NULL(j, "line");
+        JSON_BOOL(j, "inlined", frame && frame->is_inlined);
+}
+
+/* Offset: from the symbol, or from the beginning of the file where there is none. What is not known is null; frame: NULL if nothing is. */
+static void put_frame(Json *j, uint64_t address, const NamedFrame *frame, bool has_lines) {
         const FrameName *name = frame ? frame->name : NULL;
 
         json_begin(j, '{');
@@ -179,7 +194,9 @@ static void put_frame(Json *j, uint64_t address, const NamedFrame *frame) {
                 JSON_TEXT(j, "symbol", name->symbol);
         else
                 JSON_NULL(j, "symbol");
-        if (name && name->symbol.length > 0)
+        if (frame && frame->is_inlined)
+                JSON_NULL(j, "offset");
+        else if (name && name->symbol.length > 0)
                 JSON_NUMBER(j, "offset", frame->offset);
         else if (name && name->dso.length > 0)
                 JSON_NUMBER(j, "offset", frame->address);
@@ -194,24 +211,38 @@ static void put_frame(Json *j, uint64_t address, const NamedFrame *frame) {
                 json_put_hex_bytes(j, name->build_id);
         else
                 json_put_null(j);
+        if (has_lines)
+                put_source_line(j, frame);
         json_end(j, '}');
 }
 
-/* first: of plans->frames, that of the first address. */
-static void put_callchain(Json *j, const ItemPlans *plans, const perfd_item *item, perfd_callchain part, const char *name, size_t first) {
+/* Those that were inlined at an address, and the function that they are in. Gives the frame behind them. */
+static const NamedFrame *put_named_frames(Json *j, const NamedFrame *frame, bool has_lines) {
+        for (; frame->is_inlined; frame++)
+                put_frame(j, frame->ip, frame, has_lines);
+        put_frame(j, frame->ip, frame, has_lines);
+        return frame + 1;
+}
+
+/* frames: from the one of its first address on; NULL: they have no names. Gives those that are left. */
+static const NamedFrame *put_callchain(Json *j, const ItemPlans *plans, const perfd_item *item, perfd_callchain part, const char *name,
+                                       const NamedFrame *frames) {
         const uint64_t *addresses;
         size_t n = perfd_item_callchain(item, part, &addresses);
 
         if (n == 0)
-                return;
+                return frames;
         json_put_name(j, name);
         json_begin(j, '[');
         for (size_t i = 0; i < n; i++)
-                if (plans && plans->has_frames)
-                        put_frame(j, addresses[i], plans->frames ? &plans->frames[first + i] : NULL);
+                if (frames)
+                        frames = put_named_frames(j, frames, plans->has_lines);
+                else if (plans && plans->has_frames)
+                        put_frame(j, addresses[i], NULL, plans->has_lines);
                 else
                         json_put_hex(j, addresses[i]);
         json_end(j, ']');
+        return frames;
 }
 
 static void put_record(Json *j, const perfd_item *item) {
@@ -303,7 +334,7 @@ static void put_who(Json *j, const perfd_item *item) {
 
 /* What few items have. */
 static void put_rest(Json *j, const ItemPlans *plans, const perfd_item *item, bool raw) {
-        const uint64_t *kernel;
+        const NamedFrame *frames = plans && plans->has_frames ? plans->frames : NULL;
 
         if (perfd_item_record(item) != PERFD_SAMPLE)
                 put_record(j, item);
@@ -315,8 +346,8 @@ static void put_rest(Json *j, const ItemPlans *plans, const perfd_item *item, bo
                 (JSON_KEY(j, "address"), json_put_hex(j, perfd_item_address(item)));
         if (raw && perfd_item_record(item) == PERFD_SAMPLE)
                 (JSON_KEY(j, "raw"), json_put_hex_bytes(j, perfd_item_raw(item)));
-        put_callchain(j, plans, item, PERFD_CALLCHAIN_KERNEL, "kernel_callchain", 0);
-        put_callchain(j, plans, item, PERFD_CALLCHAIN_USER, "user_callchain", perfd_item_callchain(item, PERFD_CALLCHAIN_KERNEL, &kernel));
+        frames = put_callchain(j, plans, item, PERFD_CALLCHAIN_KERNEL, "kernel_callchain", frames);
+        (void)put_callchain(j, plans, item, PERFD_CALLCHAIN_USER, "user_callchain", frames);
         parts_put_json(j, item);
 }
 

@@ -41,6 +41,7 @@ typedef enum ItemForm {
 typedef struct ItemPlans {
         ItemForm form;
         bool has_frames;      /* JSON: callchains are lists of frames, and not of addresses */
+        bool has_lines;       /* JSON: these have source lines */
         const NamedFrame *frames; /* JSON: of the item that is to be printed, as frame_names_of() has them; NULL: it has no names */
         ItemPlan **list;      /* by a hash of the id */
         size_t n, room;

@@ -173,7 +173,16 @@ static void put_frame_symbol(const ItemText *t, uint64_t address, bool returns) 
         }
 }
 
-/* "FUNCTION+0xPLACE (FILE)", or "FILE+0xPLACE" without a function. */
+/* "SOURCE:LINE" */
+static void put_source_line(const ItemText *t, const FrameName *name) {
+        if (name->file.length == 0)
+                return;
+        output_put_char(t->out, t->is_padded ? ' ' : '\t');
+        text_put(t->out, name->file.bytes, name->file.length);
+        output_print(t->out, ":%" PRIu32, name->line);
+}
+
+/* "FUNCTION+0xPLACE (FILE)", or "FILE+0xPLACE" without a function; "FUNCTION (inlined)". */
 static void put_frame_name(const ItemText *t, const NamedFrame *frame) {
         const FrameName *name = frame->name;
         const perfd_text file = name->dso;
@@ -187,25 +196,48 @@ static void put_frame_name(const ItemText *t, const NamedFrame *frame) {
                 return;
         }
         text_put(t->out, name->symbol.bytes, name->symbol.length);
-        output_print(t->out, "+0x%" PRIx64 " (", frame->offset);
-        text_put(t->out, file.bytes, file.length);
-        output_put_char(t->out, ')');
+        if (frame->is_inlined)
+                output_put_string(t->out, " (inlined)");
+        else {
+                output_print(t->out, "+0x%" PRIx64 " (", frame->offset);
+                text_put(t->out, file.bytes, file.length);
+                output_put_char(t->out, ')');
+        }
+        put_source_line(t, name);
 }
 
-/* first: of t->frames, that of the first address. */
-static void put_callchain(ItemText *t, const perfd_item *item, perfd_callchain part, const char *name, size_t first) {
+static void begin_frame(ItemText *t, const char *name, uint64_t address) {
+        line_begin(t, name);
+        output_print(t->out, t->is_padded ? "%16" PRIx64 : "%" PRIx64, address);
+}
+
+/* A line for each function that was inlined there, and for the one that they are in. Gives the frame behind them. */
+static const NamedFrame *put_named_frames(ItemText *t, const char *name, const NamedFrame *frame) {
+        for (bool has_more = true; has_more; frame++, name = "") {
+                begin_frame(t, name, frame->ip);
+                put_frame_name(t, frame);
+                output_put_char(t->out, '\n');
+                has_more = frame->is_inlined;
+        }
+        return frame;
+}
+
+/* frames: from the one of its first address on; NULL: they have no names. Gives those that are left. */
+static const NamedFrame *put_callchain(ItemText *t, const perfd_item *item, perfd_callchain part, const char *name, const NamedFrame *frames) {
         const uint64_t *addresses;
         size_t n = perfd_item_callchain(item, part, &addresses);
 
-        for (size_t i = 0; i < n; i++) {
-                line_begin(t, i == 0 ? name : "");
-                output_print(t->out, t->is_padded ? "%16" PRIx64 : "%" PRIx64, addresses[i]);
-                if (t->frames)
-                        put_frame_name(t, &t->frames[first + i]);
-                else if (part == PERFD_CALLCHAIN_KERNEL)
+        for (size_t i = 0; i < n; i++, name = "") {
+                if (frames) {
+                        frames = put_named_frames(t, name, frames);
+                        continue;
+                }
+                begin_frame(t, name, addresses[i]);
+                if (part == PERFD_CALLCHAIN_KERNEL)
                         put_frame_symbol(t, addresses[i], i > 0);
                 output_put_char(t->out, '\n');
         }
+        return frames;
 }
 
 /* The event's column, up to its end and no further: there may be nothing behind it. */
@@ -248,7 +280,6 @@ void item_print_text(ItemText *t, const perfd_item *item) {
         const perfd_event *event = perfd_item_event(item);
         const ItemPlan *plan = t->plans && event ? item_plans_find(t->plans, event) : NULL;
         const bool has_more = perfd_item_has_more(item);
-        const uint64_t *kernel;
 
         item_text_put_heading(t);
         wrap_begin(t);
@@ -284,8 +315,7 @@ void item_print_text(ItemText *t, const perfd_item *item) {
         wrap_end(t);
         if (!has_more)
                 return;
-        put_callchain(t, item, PERFD_CALLCHAIN_KERNEL, "kernel", 0);
-        put_callchain(t, item, PERFD_CALLCHAIN_USER, "user", perfd_item_callchain(item, PERFD_CALLCHAIN_KERNEL, &kernel));
+        (void)put_callchain(t, item, PERFD_CALLCHAIN_USER, "user", put_callchain(t, item, PERFD_CALLCHAIN_KERNEL, "kernel", t->frames));
         parts_put_lines(t, item);
 }
 

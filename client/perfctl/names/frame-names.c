@@ -256,17 +256,16 @@ void frame_names_find(FrameNames *f, uint32_t pid, uint64_t time, uint64_t ip, b
 }
 
 /* Behind the n that are there. How many there are then. */
-static size_t add_frames(FrameNames *f, size_t n, const Found *found, bool has_inlined) {
-        const size_t n_inlined = has_inlined ? found->n_inlined : 0;
-        NamedFrame *frames = frames_for(f, n + n_inlined + 1);
+static size_t add_frames(FrameNames *f, size_t n, const Found *found) {
+        NamedFrame *frames = frames_for(f, n + found->n_inlined + 1);
 
-        if (n_inlined > 0)
-                memcpy(&frames[n], found->inlined, n_inlined * sizeof(*frames));
-        frames[n + n_inlined] = found->frame;
-        return n + n_inlined + 1;
+        if (found->n_inlined > 0)
+                memcpy(&frames[n], found->inlined, found->n_inlined * sizeof(*frames));
+        frames[n + found->n_inlined] = found->frame;
+        return n + found->n_inlined + 1;
 }
 
-static size_t add_callchain(FrameNames *f, const perfd_item *item, bool has_inlined) {
+size_t frame_names_of_callchain(FrameNames *f, const perfd_item *item, const NamedFrame **ret) {
         const uint32_t pid = perfd_item_pid(item);
         const uint64_t time = perfd_item_time(item);
         const uint64_t *kernel, *user;
@@ -275,25 +274,19 @@ static size_t add_callchain(FrameNames *f, const perfd_item *item, bool has_inli
         size_t n = 0;
 
         for (size_t i = 0; i < n_kernel; i++)
-                n = add_frames(f, n, find(f, pid, time, kernel[i], true, i > 0), has_inlined);
+                n = add_frames(f, n, find(f, pid, time, kernel[i], true, i > 0));
         for (size_t i = 0; i < n_user; i++) /* where the program enters the kernel, it returns behind the instruction */
-                n = add_frames(f, n, find(f, pid, time, user[i], false, i > 0), has_inlined);
-        return n;
-}
-
-size_t frame_names_of_callchain(FrameNames *f, const perfd_item *item, const NamedFrame **ret) {
-        const size_t n = add_callchain(f, item, false);
-
+                n = add_frames(f, n, find(f, pid, time, user[i], false, i > 0));
         *ret = f->frames;
         return n;
 }
 
 size_t frame_names_of(FrameNames *f, const perfd_item *item, const NamedFrame **ret) {
-        size_t n = add_callchain(f, item, true);
+        size_t n = frame_names_of_callchain(f, item, ret);
         const uint64_t ip = perfd_item_ip(item);
 
         if (n == 0 && ip != 0)
-                n = add_frames(f, 0, find(f, perfd_item_pid(item), perfd_item_time(item), ip, ip >= KERNEL_ADDRESS, false), true);
+                n = add_frames(f, 0, find(f, perfd_item_pid(item), perfd_item_time(item), ip, ip >= KERNEL_ADDRESS, false));
         *ret = f->frames;
         return n;
 }

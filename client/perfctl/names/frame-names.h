@@ -7,11 +7,11 @@
 
 #include "client/perfctl/base/perfctl.h"
 
-/* The same function of the same file has the same FrameName, but for lines. Lengths are 0 for what is not known. */
+/* The same function of the same file has the same FrameName; with lines, one for each of its lines. Lengths are 0 for what is not known. */
 typedef struct FrameName {
         perfd_text symbol, dso, build_id; /* build_id: bytes */
-        perfd_text file;                  /* of the source; with lines only, as is that the same function at each line is another FrameName */
-        uint32_t line;                    /* 0: not known */
+        perfd_text file;                  /* of the source, with lines */
+        uint32_t line;                    /* in it; 0: not known */
         const char *note;                 /* why there is no symbol; "" if there is one */
 } FrameName;
 
@@ -26,7 +26,7 @@ typedef struct NamedFrame {
 
 typedef struct FrameNames FrameNames;
 
-/* options: NULL for those of a perfd_symbolizer. With has_lines, frame_names_of() gives inlined functions, too. */
+/* options: NULL for those of a perfd_symbolizer. With has_lines, inlined functions are frames of their own. */
 FrameNames *frame_names_new(const perfd_symbolizer_options *options);
 /* NULL. */
 FrameNames *frame_names_free(FrameNames *f);
@@ -44,10 +44,10 @@ void frame_names_changed(FrameNames *f, uint32_t pid, uint64_t time);
 void frame_names_find(FrameNames *f, uint32_t pid, uint64_t time, uint64_t ip, bool is_kernel, bool returns, NamedFrame *ret);
 /*
  * The frames of a sample, the innermost first: those of the kernel, then those of the program; of one without a callchain its ip, if it has
- * one. With lines, what was inlined at an address comes before the function that it is in. Valid until the next call.
+ * one. What was inlined at an address comes before the function that it is in. Valid until the next call.
  */
 size_t frame_names_of(FrameNames *f, const perfd_item *item, const NamedFrame **ret);
-/* The same of the callchain alone, a frame for each of its addresses. */
+/* The same of the callchain alone. */
 size_t frame_names_of_callchain(FrameNames *f, const perfd_item *item, const NamedFrame **ret);
 
 /* What has no symbol is called by its file, as stackcollapse-perf.pl has it: "[libc.so.6]", "[unknown]" without one. malloc */

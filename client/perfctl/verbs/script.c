@@ -50,6 +50,7 @@ static int print(Perfctl *p, SampleSource *source) {
                      .plans = { .form = p->json ? ITEM_FORM_JSON : ITEM_FORM_TEXT, .has_frames = true } };
         int code;
 
+        s.plans.has_lines = source->has_inlined;
         s.text.symbols = &s.symbols;
         s.text.plans = p->human ? NULL : &s.plans;
         source->userdata = &s;
@@ -63,11 +64,13 @@ static int script_run(Perfctl *p) {
         const char *input = perfctl_get(p, "input");
         SampleChoice choice;
         SampleSource source = { .input = input ? input : "perf.data", .has_names = !perfctl_get(p, "no-symbols"),
-                                .has_chains_only = true, .choice = &choice, .take = put, .event = on_event };
+                                .has_inlined = perfctl_get(p, "inline"), .has_chains_only = true, .choice = &choice, .take = put, .event = on_event };
         int code = sample_choice_init(&choice, p, true);
 
         if (code == 0)
                 code = parse_order(p, &source.order);
+        if (code == 0 && source.has_inlined && !source.has_names)
+                code = perfctl_fail(p, PERFCTL_USAGE, "--inline and --no-symbols exclude each other");
         if (code == 0)
                 code = print(p, &source);
         sample_choice_deinit(&choice);
@@ -82,6 +85,7 @@ const Verb verb_script = {
                        .words = WORDS_FILES },
                      { .name = "order", .argument = "file|causal|time", .choices = "file causal time",
                        .help = "as in the file, no process's start behind its samples, or by time, which is the default" },
+                     { .name = "inline", .help = "callchains with source lines and inlined functions; needs debug information" },
                      { .name = "no-symbols", .help = "callchains as addresses only" },
                      { .name = "pid", .argument = "PID,...", .help = "only samples of these processes" },
                      { .name = "tid", .argument = "TID,...", .help = "only samples of these threads" },
