@@ -69,7 +69,7 @@ static const FrameName *name_of(Rig *r, const char *dso, const char *symbol) {
 }
 
 static uint32_t frame(Rig *r, const char *dso, const char *symbol, uint64_t address) {
-        return frame_ids_add(&r->frames, &(NamedFrame){ .ip = address, .address = address, .name = name_of(r, dso, symbol) });
+        return frame_ids_add(&r->frames, &(NamedFrame){ .ip = address, .address = address, .name = name_of(r, dso, symbol) }, NULL);
 }
 
 /* A stack from its innermost frame on: "c b a", all in one file; each has an ip of its own. comm: the first key, if it is one. */

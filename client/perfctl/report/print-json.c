@@ -52,6 +52,8 @@ static void put_calls(Json *j, const Shown *s, const ShownTable *t, CallNodes no
                 put_text(j, s, frame->symbol);
                 JSON_KEY(j, "dso");
                 put_text(j, s, frame->dso);
+                if (s->options->has_inlined)
+                        JSON_BOOL(j, "inlined", frame->is_inlined);
                 put_calls(j, s, t, call_tree_of_node(t->calls, nodes.list[i]));
                 json_end(j, '}');
         }

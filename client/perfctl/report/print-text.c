@@ -58,6 +58,8 @@ static void put_line(const CallLines *l, size_t depth, const char *percent, uint
                 put_text(l->line, l->shown, frame->dso);
                 output_put_char(l->line, ')');
         }
+        if (frame->is_inlined)
+                output_put_string(l->line, " (inlined)");
         output_put_char(l->line, '\n');
         (void)fwrite(l->line->bytes, 1, l->line->n, l->file);
 }

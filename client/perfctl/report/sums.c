@@ -16,6 +16,7 @@ void sums_init(Sums *s, SumsOptions *options, TextIds *texts, FrameIds *frames) 
         stack_ids_init(&s->stacks);
         for (size_t i = 0; i < options->n_keys; i++) {
                 s->has_frame_keys |= dimension_is_of_frame(&options->keys[i]);
+                s->has_line_key |= options->keys[i].kind == DIMENSION_LINE;
                 s->has_symbol_key |= options->keys[i].kind == DIMENSION_SYMBOL;
         }
 }
@@ -74,7 +75,7 @@ static void add_callers(const Sums *s, SumsGroup *g, uint32_t row, RowSum sample
         uint32_t node = ID_NONE;
 
         for (size_t i = s->has_symbol_key ? 1 : 0; i < n_frames; i++)
-                node = call_tree_add(&g->calls, row, node, frames[i], samples);
+                node = call_tree_add(&g->calls, row, node, frame_ids_function(s->frames, frames[i]), samples);
 }
 
 /* Those that the function of frame `at` called, the same. */
@@ -82,7 +83,7 @@ static void add_callees(const Sums *s, SumsGroup *g, uint32_t row, RowSum sample
         uint32_t node = ID_NONE;
 
         for (size_t i = s->has_symbol_key ? at : at + 1; i-- > 0;)
-                node = call_tree_add(&g->calls, row, node, frames[i], samples);
+                node = call_tree_add(&g->calls, row, node, frame_ids_function(s->frames, frames[i]), samples);
 }
 
 static void add_stack(Sums *s, SumsGroup *g, RowSum samples, const uint32_t *frames, size_t n_frames) {

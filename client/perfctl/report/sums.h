@@ -13,6 +13,7 @@ typedef struct SumsOptions {
         size_t n_keys;
         bool has_children; /* a row for each function on the stack */
         bool has_graph;
+        bool has_inlined;  /* functions that the compiler inlined are frames of their own */
         bool is_of_all;    /* the event is among the keys: one table, in which samples are counted, as their periods have no common unit */
         Filters filters;
 } SumsOptions;
@@ -34,7 +35,7 @@ typedef struct Sums {
         size_t n_groups, last;
         uint64_t *key; /* of the sample that is added: n_keys, and room for a stack */
         StackIds stacks;
-        bool has_frame_keys, has_symbol_key;
+        bool has_frame_keys, has_symbol_key, has_line_key;
 } Sums;
 
 void sums_init(Sums *s, SumsOptions *options, TextIds *texts, FrameIds *frames);

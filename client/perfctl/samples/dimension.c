@@ -19,10 +19,10 @@ static const struct {
         const char *name;
         DimensionKind kind;
 } names[] = {
-        { "comm", DIMENSION_COMM },           { "pid", DIMENSION_PID },       { "tid", DIMENSION_TID },   { "cpu", DIMENSION_CPU },
-        { "dso", DIMENSION_DSO },             { "symbol", DIMENSION_SYMBOL }, { "sym", DIMENSION_SYMBOL }, { "event", DIMENSION_EVENT },
-        { "container", DIMENSION_CONTAINER }, { "unit", DIMENSION_UNIT },     { "cgroup", DIMENSION_CGROUP },
-        { "exe", DIMENSION_EXE },             { "uid", DIMENSION_UID },
+        { "comm", DIMENSION_COMM },     { "pid", DIMENSION_PID },           { "tid", DIMENSION_TID },   { "cpu", DIMENSION_CPU },
+        { "dso", DIMENSION_DSO },       { "symbol", DIMENSION_SYMBOL },     { "sym", DIMENSION_SYMBOL }, { "line", DIMENSION_LINE },
+        { "srcline", DIMENSION_LINE },  { "event", DIMENSION_EVENT },       { "container", DIMENSION_CONTAINER },
+        { "unit", DIMENSION_UNIT },     { "cgroup", DIMENSION_CGROUP },     { "exe", DIMENSION_EXE },   { "uid", DIMENSION_UID },
 };
 
 bool dimension_init(Dimension *d, const char *text) {
@@ -121,7 +121,7 @@ uint64_t dimension_of_sample(Dimension *d, TextIds *texts, const perfd_item *ite
 }
 
 uint64_t dimension_of_frame(const Dimension *d, const FrameId *frame) {
-        const uint32_t id = !frame ? ID_NONE : d->kind == DIMENSION_DSO ? frame->dso : frame->symbol;
+        const uint32_t id = !frame ? ID_NONE : d->kind == DIMENSION_DSO ? frame->dso : d->kind == DIMENSION_LINE ? frame->line : frame->symbol;
 
         return id == ID_NONE ? DIMENSION_ABSENT : id;
 }

@@ -15,6 +15,7 @@ typedef enum DimensionKind {
         DIMENSION_CPU,
         DIMENSION_DSO,
         DIMENSION_SYMBOL,
+        DIMENSION_LINE, /* of the source */
         DIMENSION_EVENT,
         DIMENSION_CONTAINER,
         DIMENSION_UNIT,
@@ -25,7 +26,7 @@ typedef enum DimensionKind {
         DIMENSION_FIELD = N_DIMENSION_NAMES, /* of the event */
 } DimensionKind;
 
-#define DIMENSION_NAMES "comm, pid, tid, cpu, dso, symbol, event, container, unit, cgroup, exe, uid"
+#define DIMENSION_NAMES "comm, pid, tid, cpu, dso, symbol, line, event, container, unit, cgroup, exe, uid"
 #define DIMENSION_ABSENT UINT64_MAX /* not known, or the sample has none */
 
 typedef struct Dimension {
@@ -44,7 +45,7 @@ void dimension_deinit(Dimension *d);
 
 /* Its values differ among the frames of one sample. */
 static inline bool dimension_is_of_frame(const Dimension *d) {
-        return d->kind == DIMENSION_DSO || d->kind == DIMENSION_SYMBOL;
+        return d->kind == DIMENSION_DSO || d->kind == DIMENSION_SYMBOL || d->kind == DIMENSION_LINE;
 }
 
 static inline bool dimension_is_number(const Dimension *d) {

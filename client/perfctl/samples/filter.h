@@ -22,7 +22,7 @@ typedef struct Filter {
 typedef struct Filters {
         Filter *list;
         size_t n;
-        bool has_frames; /* one is of frames */
+        bool has_frames, has_lines; /* one is of frames; of their lines */
 } Filters;
 
 /* name: of its dimension. option: for messages. 0, or PERFCTL_USAGE after a message. */

@@ -45,16 +45,32 @@ static uint32_t find_or_add(FrameIds *f, const FrameId *frame) {
         return f->n++;
 }
 
-uint32_t frame_ids_add(FrameIds *f, const NamedFrame *frame) {
+static uint32_t line_text(TextIds *t, const FrameName *at) {
+        char line[2 + DECIMAL_ROOM] = ":";
+        char *text = must_have(malloc(at->file.length + sizeof(line)));
+        const size_t n_line = (size_t)(decimal_put(line + 1, at->line) - line);
+        uint32_t id;
+
+        memcpy(mempcpy(text, at->file.bytes, at->file.length), line, n_line);
+        id = text_ids_add(t, (perfd_text){ .bytes = text, .length = at->file.length + n_line }, false);
+        free(text);
+        return id;
+}
+
+uint32_t frame_ids_add(FrameIds *f, const NamedFrame *frame, const FrameName *at) {
         const FrameName *name = frame->name;
         const uint64_t address = name->symbol.length > 0 ? 0 : frame->address;
         RememberedFrame *r = &f->remembered[(((uintptr_t)name ^ address) * UINT64_C(0x9e3779b97f4a7c15) >> 40) & (FRAMES_REMEMBERED - 1)];
-        FrameId id;
+        FrameId id = { .is_inlined = frame->is_inlined, .line = ID_NONE, .function = ID_NONE };
 
-        if (r->name == name && r->address == address)
+        if (r->name == name && r->at == at && r->address == address && r->is_inlined == frame->is_inlined)
                 return r->id;
         id.dso = name->dso.length > 0 ? text_ids_add(f->texts, name->dso, false) : ID_NONE;
         id.symbol = name->symbol.length > 0 ? text_ids_add(f->texts, name->symbol, false) : address_text(f->texts, address);
-        *r = (RememberedFrame){ .name = name, .address = address, .id = find_or_add(f, &id) };
+        if (at && at->file.length > 0) {
+                id.function = find_or_add(f, &id);
+                id.line = line_text(f->texts, at);
+        }
+        *r = (RememberedFrame){ .name = name, .at = at, .address = address, .is_inlined = frame->is_inlined, .id = find_or_add(f, &id) };
         return r->id;
 }

@@ -93,6 +93,7 @@ static int parse_options(Reports *r) {
         r->limits.call_percent = CALL_LIMIT_DEFAULT;
         r->options.has_children = perfctl_get(p, "children");
         r->options.has_graph = perfctl_get(p, "graph");
+        r->options.has_inlined = perfctl_get(p, "inline");
         if (code == 0)
                 code = check_source(p);
         if (code == 0)
@@ -110,16 +111,38 @@ static int parse_options(Reports *r) {
 
 /* ---- samples ----------------------------------------------------------------------------------------------------------------- */
 
+static bool has_lines(const Sums *s) {
+        return s->has_line_key || s->options->filters.has_lines;
+}
+
+/* n_max of them at most. Without inlined functions what they are in is at the line of the innermost one. Gives how many there are. */
+static size_t fill_stack(Input *in, const SourceSample *sample, size_t n_max) {
+        const bool has_inlined = in->sums->options->has_inlined;
+        const NamedFrame *first = NULL; /* of its address */
+        size_t n = 0;
+
+        for (size_t i = 0; i < sample->n_frames && n < n_max; i++) {
+                const NamedFrame *frame = &sample->frames[i];
+
+                if (!first || has_inlined)
+                        first = frame;
+                if (frame->is_inlined && !has_inlined)
+                        continue;
+                in->stack[n++] = frame_ids_add(&in->reports->frames, frame, has_lines(in->sums) ? first->name : NULL);
+                first = NULL;
+        }
+        return n;
+}
+
 static bool take(void *userdata, const SourceSample *sample) {
         Input *in = userdata;
-        const size_t n = sums_frames_needed(in->sums, sample->n_frames);
+        size_t n = sums_frames_needed(in->sums, sample->n_frames);
 
         if (n > in->room) {
                 in->room = 2 * n;
                 in->stack = must_have(reallocarray(in->stack, in->room, sizeof(*in->stack)));
         }
-        for (size_t i = 0; i < n; i++)
-                in->stack[i] = frame_ids_add(&in->reports->frames, &sample->frames[i]);
+        n = fill_stack(in, sample, n);
         if (sums_take(in->sums, sample->item, sample->event, sample->weight, in->stack, n))
                 return true;
         in->failure = perfctl_fail(in->reports->p, PERFCTL_FAILED, "%s: the sum of the periods of %s is more than 64 bits: --sort event,... counts samples",
@@ -147,6 +170,7 @@ static int read_input(Reports *r, const char *path, Sums *to) {
 
         sums_init(to, &r->options, &r->texts, &r->frames);
         source.has_names = sums_frames_needed(to, 1) > 0;
+        source.has_inlined = source.has_names && (has_lines(to) || r->options.has_inlined);
         code = sample_source_run(r->p, &source);
         frame_ids_forget_names(&r->frames);
         sums_finish(to);
@@ -211,9 +235,10 @@ const Verb verb_report = {
                 { .name = "input", .letter = 'i', .argument = "FILE", .help = "a recording; - is stdin; without it, of the live host",
                   .words = WORDS_FILES },
                 { .name = "sort", .letter = 's', .argument = "KEY,...", .help = "a row for each comm, dso, symbol, cpu, FIELD, ...; comm,dso,symbol",
-                  .choices = "comm pid tid cpu dso symbol event container unit cgroup exe uid" },
+                  .choices = "comm pid tid cpu dso symbol line event container unit cgroup exe uid" },
                 { .name = "children", .help = "with what the functions called that a row's function called, each row once a sample" },
                 { .name = "graph", .help = "below each row who called it; with --children what it called" },
+                { .name = "inline", .help = "functions that the compiler inlined have rows and calls of their own; needs debug information" },
                 { .name = "diff", .argument = "OLD", .help = "beside another recording: what has changed most comes first", .words = WORDS_FILES },
                 { .name = "comm", .argument = "NAME,...", .help = "only samples of threads of these names" },
                 { .name = "dso", .argument = "FILE,...", .help = "only rows of these files, by path or name" },
