@@ -43,33 +43,53 @@ static void note_module(Modules *modules, const char *name, uint64_t address) {
         last->end = address > last->end ? address : last->end;
 }
 
-/* "ffffffff81000000 T _stext", and behind a tab "[module]". Only what is text. */
-static int parse_line(Kernel *k, char *line, Modules *modules) {
-        char *rest, *name, *module;
-        const uint64_t address = strtoull(line, &rest, 16);
+/* Hexadecimal digits, without a prefix. Behind them; `at` itself: there is none. */
+static char *take_address(char *at, uint64_t *ret) {
+        *ret = 0;
+        for (;; at++) {
+                const unsigned char c = (unsigned char)*at, letter = c | 0x20;
+
+                if (c >= '0' && c <= '9')
+                        *ret = *ret << 4 | (unsigned)(c - '0');
+                else if (letter >= 'a' && letter <= 'f')
+                        *ret = *ret << 4 | (unsigned)(letter - 'a' + 10);
+                else
+                        return at;
+        }
+}
+
+/* "ffffffff81000000 T _stext", and behind a tab "[module]". Only what is text. end: where its 0 is. */
+static int parse_line(Kernel *k, char *line, char *end, Modules *modules) {
+        uint64_t address;
+        char *rest = take_address(line, &address), *name, *module;
 
         if (rest == line || rest[0] != ' ' || !rest[1] || !strchr("tTwW", rest[1]) || rest[2] != ' ' || address == 0)
                 return 0;
         name = rest + 3;
-        module = strchr(name, '\t');
+        module = memchr(name, '\t', (size_t)(end - name));
         if (module) {
+                end = module;
                 *module++ = '\0';
                 if (strcmp(module, "[bpf]") != 0)
                         note_module(modules, module, address);
         } else if (strcmp(name, "_text") == 0)
                 k->text = address;
-        return symbol_table_add(&k->table, address, 0, name, strlen(name), (uint32_t)k->table.n); /* of several the last */
+        return symbol_table_add(&k->table, address, 0, name, (size_t)(end - name), (uint32_t)k->table.n); /* of several the last */
 }
 
 int kernel_parse(Kernel *k, char *text) {
         Modules *modules = calloc(1, sizeof(Modules));
-        char *line;
+        bool has_more;
         int r = modules ? 0 : -ENOMEM;
 
         symbol_table_init(&k->table, TABLE_MAX, false);
         symbol_table_init(&k->modules, TABLE_MAX, false);
-        while (r == 0 && (line = strsep(&text, "\n")))
-                r = parse_line(k, line, modules);
+        for (char *line = text, *end; r == 0 && *line; line = end + has_more) {
+                end = strchrnul(line, '\n');
+                has_more = *end != '\0';
+                *end = '\0';
+                r = parse_line(k, line, end, modules);
+        }
         for (size_t i = 0; r == 0 && i < modules->n; i++)
                 r = symbol_table_add(&k->modules, modules->list[i].start, modules->list[i].end - modules->list[i].start + 4096, modules->list[i].name,
                                      strlen(modules->list[i].name), SYMBOL_STRONG);

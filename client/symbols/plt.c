@@ -53,8 +53,8 @@ static const char *name_of(const ElfFile *f, Elf_Data *symbols, size_t names, ui
         return name && name[0] ? name : NULL;
 }
 
-/* Of one section: the name of each place, which may be NULL. */
-static int read_relocations(const ElfFile *f, const char *section_name, Slots *slots) {
+/* Of one section: the name of each place; with has_nameless also of those that have none, NULL. */
+static int read_relocations(const ElfFile *f, const char *section_name, bool has_nameless, Slots *slots) {
         Elf_Scn *section = elf_file_section(f, section_name, SHT_NULL), *linked;
         Elf_Data *bytes = section ? elf_file_section_bytes(f, section) : NULL, *symbols;
         GElf_Shdr header, linked_header;
@@ -72,14 +72,15 @@ static int read_relocations(const ElfFile *f, const char *section_name, Slots *s
         for (size_t i = 0; i < n && i < ENTRIES_MAX; i++) {
                 GElf_Rela rela = { .r_offset = 0 };
                 GElf_Rel rel = { .r_offset = 0 };
-                int r;
+                uint64_t symbol;
 
                 if (has_addends ? !gelf_getrela(bytes, (int)i, &rela) : !gelf_getrel(bytes, (int)i, &rel))
                         break;
-                r = add_slot(slots, has_addends ? rela.r_offset : rel.r_offset,
-                             name_of(f, symbols, linked_header.sh_link, GELF_R_SYM(has_addends ? rela.r_info : rel.r_info)));
-                if (r != 0)
-                        return r;
+                symbol = GELF_R_SYM(has_addends ? rela.r_info : rel.r_info);
+                if (symbol == 0 && !has_nameless)
+                        continue;
+                if (add_slot(slots, has_addends ? rela.r_offset : rel.r_offset, name_of(f, symbols, linked_header.sh_link, symbol)) != 0)
+                        return -ENOMEM;
         }
         return 0;
 }
@@ -140,7 +141,7 @@ static int read_in_order(ElfSymbols *s, const ElfFile *f, const Slots *slots, ui
 }
 
 static int read_x86_64(ElfSymbols *s, const ElfFile *f, Slots *slots) {
-        int r = read_relocations(f, ".rela.dyn", slots);
+        int r = read_relocations(f, ".rela.dyn", false, slots); /* nearly all of them only move with the program, and name nothing */
 
         if (r == 0 && slots->n > 0)
                 qsort(slots->list, slots->n, sizeof(Slot), compare);
@@ -160,9 +161,9 @@ int elf_symbols_read_plt(ElfSymbols *s, const ElfFile *f) {
 
         if (!gelf_getehdr(f->elf, &header))
                 return 0;
-        r = read_relocations(f, ".rela.plt", &slots);
+        r = read_relocations(f, ".rela.plt", true, &slots);
         if (r == 0 && slots.n == 0)
-                r = read_relocations(f, ".rel.plt", &slots);
+                r = read_relocations(f, ".rel.plt", true, &slots);
         if (r == 0 && header.e_machine == EM_X86_64)
                 r = read_x86_64(s, f, &slots);
         else if (r == 0 && (header.e_machine == EM_AARCH64 || header.e_machine == EM_386))

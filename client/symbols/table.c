@@ -211,14 +211,16 @@ static int cut(const Symbol *s, size_t n, Begun *begun, SymbolTable *to) {
         for (size_t i = 0; i <= n && r == 0; i++) {
                 const uint64_t next = i < n ? s[i].start : UINT64_MAX;
 
-                while (begun->n > 0 && at < next && r == 0) {
+                while (begun->n > 0 && r == 0) {
                         const Symbol *top = begun->list[0];
                         const uint64_t end = top->start + top->length, until = end < next ? end : next;
 
-                        if (end <= at) {
+                        if (end <= at) { /* at once, also where the next one begins: of those that do not overlap there is never more than one */
                                 pop(begun);
                                 continue;
                         }
+                        if (at >= next)
+                                break;
                         r = put(to, top, at, until);
                         at = until;
                 }
@@ -229,6 +231,15 @@ static int cut(const Symbol *s, size_t n, Begun *begun, SymbolTable *to) {
         return r;
 }
 
+/* The kernel lists its own in order, a hundred thousand of them. */
+static void sort(Symbol *s, size_t n, int (*compare_two)(const void *, const void *)) {
+        for (size_t i = 1; i < n; i++)
+                if (compare_two(s + i - 1, s + i) > 0) {
+                        qsort(s, n, sizeof(Symbol), compare_two);
+                        return;
+                }
+}
+
 int symbol_table_finish(SymbolTable *t, bool is_by_rank) {
         SymbolTable pieces = { .symbols = NULL };
         Begun begun = { .is_by_rank = is_by_rank };
@@ -237,7 +248,7 @@ int symbol_table_finish(SymbolTable *t, bool is_by_rank) {
 
         if (t->n == 0)
                 return 0;
-        qsort(t->symbols, t->n, sizeof(Symbol), is_by_rank ? compare_ranks : compare);
+        sort(t->symbols, n, is_by_rank ? compare_ranks : compare);
         if (!is_by_rank)
                 n = drop_duplicates(t->symbols, n);
         set_lengths(t->symbols, n);
