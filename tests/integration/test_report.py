@@ -54,7 +54,7 @@ class Recordings:
         with open(source, "w", encoding="utf-8") as f:
             f.write(PROGRAM)
         output("gcc", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o", source[:-2], source)
-        self.path = record(self.folder.name, "perf.data", "-F", "4000", "-g", "-e", f"cpu-clock,page-faults,{EXEC}", rounds=1000)
+        self.path = record(self.folder.name, "perf.data", "-F", "4000", "-g", "-e", f"cpu-clock,page-faults,{EXEC}", rounds=8000)
         self.old = record(self.folder.name, "perf.data.old", "-c", "3", "-e", "page-faults", rounds=1)
         return self
 
@@ -73,10 +73,11 @@ def frames(item):
 
 
 def alike(counts):
-    """Places without a name are told by other addresses, and perf knows no names of linkage tables for functions that are chosen at start."""
+    """Places without a name are told by other addresses, and perf knows no names of linkage tables for functions that are chosen at start,
+    nor where .plt.sec begins: to it that belongs to _init."""
     all_ = collections.Counter()
     for (comm, dso, symbol), n in counts.items():
-        all_[comm, dso, "" if "0x" in symbol else re.sub(".*@plt", "@plt", symbol)] += n
+        all_[comm, dso, "" if "0x" in symbol else re.sub(".*@plt|_init$", "@plt", symbol)] += n
     return dict(all_)
 
 
