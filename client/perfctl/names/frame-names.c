@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define N_FOUND ((size_t)1 << 15)     /* a power of two */
+#define N_RECENT ((size_t)1 << 12)    /* the same */
 #define N_PROCESSES ((size_t)1 << 12) /* the same: processes share one, which costs another look at most */
 #define KERNEL_ADDRESS (UINT64_C(1) << 63)
 
@@ -37,8 +38,10 @@ struct FrameNames {
         perfd_symbolizer *symbolizer;
         NameSlot *names;
         size_t n_names, names_room; /* room: a power of two, at least half of it free */
+        const FrameName *recent[N_RECENT]; /* names that are kept, by where the symbolizer had their texts */
         Memory kernel, processes[N_PROCESSES];
         bool has_lines;
+        size_t max; /* addresses of a callchain that are named */
         NamedFrame *frames;
         size_t frames_room;
         Found passing; /* one that is not kept: until the next one */
@@ -50,6 +53,7 @@ FrameNames *frame_names_new(const perfd_symbolizer_options *options) {
 
         f->symbolizer = must_have(perfd_symbolizer_new(options));
         f->has_lines = options && options->has_lines;
+        f->max = SIZE_MAX;
         f->names_room = 1024;
         f->names = must_have(calloc(f->names_room, sizeof(*f->names)));
         return f;
@@ -68,6 +72,10 @@ FrameNames *frame_names_free(FrameNames *f) {
         perfd_symbolizer_free(f->symbolizer);
         free(f);
         return NULL;
+}
+
+void frame_names_set_max(FrameNames *f, size_t max) {
+        f->max = max;
 }
 
 /* ---- what happens to memory ----------------------------------------------------------------------------------------------------- */
@@ -177,7 +185,7 @@ static void grow_names(FrameNames *f) {
         f->names_room = room;
 }
 
-static const FrameName *keep_name(FrameNames *f, const perfd_frame *frame) {
+static const FrameName *find_or_keep(FrameNames *f, const perfd_frame *frame) {
         const uint64_t code = hash_text(hash_text(hash_text(UINT64_C(0xcbf29ce484222325), frame->symbol), frame->dso), frame->build_id);
         const uint64_t hash = hash_text(code ^ frame->line, frame->file);
         size_t at = hash;
@@ -191,6 +199,21 @@ static const FrameName *keep_name(FrameNames *f, const perfd_frame *frame) {
         f->n_names++;
         return f->names[at & (f->names_room - 1)].name;
 }
+
+/*
+ * The symbolizer gives the texts of a function from one place as long as it has them, so that place says which name it may be: to compare
+ * them costs less than to hash them. Another text may stand there later, which is then another name.
+ */
+static const FrameName *keep_name(FrameNames *f, const perfd_frame *frame) {
+        const uint64_t place = (uintptr_t)frame->symbol.bytes ^ (uint64_t)(uintptr_t)frame->dso.bytes << 20 ^ frame->line;
+        const FrameName **recent = &f->recent[place * UINT64_C(0x9e3779b97f4a7c15) >> 52];
+
+        if (!*recent || !name_is(*recent, frame))
+                *recent = find_or_keep(f, frame);
+        return *recent;
+}
+
+_Static_assert(N_RECENT == (size_t)1 << (64 - 52), "keep_name() takes as many bits of its hash");
 
 /* ---- frames --------------------------------------------------------------------------------------------------------------------- */
 
@@ -265,12 +288,16 @@ static size_t add_frames(FrameNames *f, size_t n, const Found *found) {
         return n + found->n_inlined + 1;
 }
 
+static size_t lower(size_t a, size_t b) {
+        return a < b ? a : b;
+}
+
 size_t frame_names_of_callchain(FrameNames *f, const perfd_item *item, const NamedFrame **ret) {
         const uint32_t pid = perfd_item_pid(item);
         const uint64_t time = perfd_item_time(item);
         const uint64_t *kernel, *user;
-        const size_t n_kernel = perfd_item_callchain(item, PERFD_CALLCHAIN_KERNEL, &kernel);
-        const size_t n_user = perfd_item_callchain(item, PERFD_CALLCHAIN_USER, &user);
+        const size_t n_kernel = lower(perfd_item_callchain(item, PERFD_CALLCHAIN_KERNEL, &kernel), f->max);
+        const size_t n_user = lower(perfd_item_callchain(item, PERFD_CALLCHAIN_USER, &user), f->max - n_kernel);
         size_t n = 0;
 
         for (size_t i = 0; i < n_kernel; i++)

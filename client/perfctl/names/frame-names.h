@@ -30,6 +30,8 @@ typedef struct FrameNames FrameNames;
 FrameNames *frame_names_new(const perfd_symbolizer_options *options);
 /* NULL. */
 FrameNames *frame_names_free(FrameNames *f);
+/* Who needs no more than that many of the innermost addresses of a callchain does not wait until the others are named. 1 or more */
+void frame_names_set_max(FrameNames *f, size_t max);
 
 /* What a record that perfd_recording_next() gave last says of memory; others are no matter. */
 void frame_names_feed(FrameNames *f, perfd_recording *r, const perfd_recorded *record);

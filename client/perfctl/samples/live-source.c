@@ -119,6 +119,8 @@ static void on_start(void *userdata, const perfd_start *start) {
 
         if (l->source->has_names)
                 l->names = live_names_new(l->p, start, l->has_chains && !l->loop.lacks_records, l->source->has_inlined);
+        if (l->names && l->source->frames_max > 0)
+                frame_names_set_max(l->names, l->source->frames_max);
         if (l->loop.lacks_records)
                 (void)perfctl_fail(l->p, PERFCTL_OK, LIVE_NAMES_LACK_RECORDS);
 }

@@ -99,6 +99,8 @@ static FrameNames *names_of(Reading *r) {
         options.has_lines = r->source->has_inlined;
         options.is_remote = recorded_host_is_another(r->recording);
         r->names = frame_names_new(&options);
+        if (r->source->frames_max > 0)
+                frame_names_set_max(r->names, r->source->frames_max);
         return r->names;
 }
 

@@ -37,6 +37,7 @@ typedef struct SampleSource {
         perfd_recording_order order; /* of a recording */
         bool has_names;    /* frames are named; the order must not be that of the file then */
         bool has_inlined;  /* with names: frames have lines, and inlined functions are frames of their own */
+        size_t frames_max; /* of a callchain, without what was inlined: the innermost; 0: all */
         bool has_chains_only; /* of callchains alone: samples without one have no frame */
         bool has_progress; /* how much of it was read is shown on stderr, if that is a terminal */
         SampleChoice *choice; /* of a recording; NULL: all samples */

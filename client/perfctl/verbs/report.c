@@ -169,7 +169,8 @@ static int read_input(Reports *r, const char *path, Sums *to) {
         int code;
 
         sums_init(to, &r->options, &r->texts, &r->frames);
-        source.has_names = sums_frames_needed(to, 1) > 0;
+        source.frames_max = sums_frames_needed(to, SIZE_MAX);
+        source.has_names = source.frames_max > 0;
         source.has_inlined = source.has_names && (has_lines(to) || r->options.has_inlined);
         code = sample_source_run(r->p, &source);
         frame_ids_forget_names(&r->frames);
