@@ -252,6 +252,34 @@ def test_flame():
     check('"isDifference":true' in page(path), "no difference")
 
 
+def test_permissions():
+    """What is made of a recording is for nobody who may not read the recording, whatever the umask allows."""
+    old, new, cut = (os.path.join(FOLDER.name, name + ".data") for name in ("old", "new", "cut0600"))
+    with open(recording(), "rb") as f:
+        data = f.read()
+    for path, content, mode in (old, data, 0o640), (new, data, 0o604), (cut, data[:len(data) // 2], 0o600):
+        with open(path, "wb") as f:
+            f.write(content)
+        os.chmod(path, mode)
+    out = os.path.join(FOLDER.name, "out")
+    before = os.umask(0)
+    try:
+        for words, mode in ((["export", "--to", "folded", "-i", old], 0o640), (["export", "--to", "folded", "-i", new], 0o604),
+                            (["flame", "-i", old], 0o640), (["flame", "-i", old, "--diff", new], 0o600)):
+            perfctl(*words, "-o", out)
+            equal(oct(os.stat(out).st_mode & 0o777), oct(mode), f"of {words}")
+        with open(new, "rb") as f:  # no run(): its stdin
+            subprocess.run([PERFCTL, "export", "--to", "folded", "-i", "-", "-o", out], stdin=f, timeout=perfd.PATIENCE, check=True)
+        equal(oct(os.stat(out).st_mode & 0o777), oct(0o604), "of stdin")
+        os.chown(old, -1, 12345)  # whose group is not that of the file that is made
+        perfctl("export", "--to", "folded", "-i", old, "-o", out)
+        equal(oct(os.stat(out).st_mode & 0o777), oct(0o600), "of another group")
+        perfctl("info", "--repair", cut)
+        equal(oct(os.stat(cut).st_mode & 0o777), oct(0o600), "of a recording that was mended")
+    finally:
+        os.umask(before)
+
+
 def test_live():
     """Of a command on the live host: the page has each sample that came."""
     path = os.path.join(FOLDER.name, "live.html")

@@ -14,12 +14,12 @@ bool output_is_input(const char *output, const char *input) {
 }
 
 int output_file_open(const Perfctl *p, const char *path, OutputFile *ret) {
-        OutputFile f = { .path = path };
+        OutputFile f = { .path = path, .limit = 0666 };
         struct stat st;
         int fd;
 
         if (strcmp(path, "-") == 0) {
-                *ret = (OutputFile){ .path = path, .out = stdout };
+                *ret = (OutputFile){ .path = path, .out = stdout, .limit = 0666 };
                 return 0;
         }
         if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
@@ -41,12 +41,29 @@ int output_file_open(const Perfctl *p, const char *path, OutputFile *ret) {
         return PERFCTL_FAILED;
 }
 
-/* As others are created: mkostemp(3) gives it to its owner alone. */
-static int set_mode(int fd) {
+void output_file_limit(OutputFile *f, const char *input) {
+        struct stat in, out;
+        mode_t others;
+
+        if (!f->part || !input)
+                return;
+        if ((strcmp(input, "-") == 0 ? fstat(STDIN_FILENO, &in) : stat(input, &in)) != 0 || fstat(fileno(f->out), &out) != 0) {
+                f->limit &= 0600;
+                return;
+        }
+        if (!S_ISREG(in.st_mode))
+                return;
+        others = in.st_mode & 0006;
+        /* Another group than that of the input is one of the others. */
+        f->limit &= 0600 | others | (in.st_gid == out.st_gid ? in.st_mode & 0060 : others << 3);
+}
+
+/* As others are created, as far as it may: mkostemp(3) gives it to its owner alone. */
+static int set_mode(const OutputFile *f) {
         const mode_t mask = umask(0);
 
         (void)umask(mask);
-        return fchmod(fd, 0666 & ~mask);
+        return fchmod(fileno(f->out), f->limit & ~mask);
 }
 
 static int give_name(const OutputFile *f) {
@@ -77,7 +94,7 @@ int output_file_close(const Perfctl *p, OutputFile *f, bool is_whole) {
                 r = output_file_check(f->out, -(errno ? errno : EIO));
         if (f->part) {
                 is_whole = is_whole && r == 0;
-                if (is_whole && set_mode(fileno(f->out)) != 0)
+                if (is_whole && set_mode(f) != 0)
                         r = -errno;
                 if (fclose(f->out) != 0 && r == 0)
                         r = -errno;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "client/perfctl/base/perfctl.h"
 
@@ -9,6 +10,7 @@ typedef struct OutputFile {
         FILE *out;
         const char *path; /* "-": stdout */
         char *part;       /* the temporary name; NULL: stdout */
+        mode_t limit;     /* permissions that the file may have, whatever the umask is */
 } OutputFile;
 
 #define OUTPUT_FILE_NULL ((OutputFile){ .out = NULL })
@@ -17,6 +19,11 @@ typedef struct OutputFile {
 bool output_is_input(const char *output, const char *input);
 /* path lives as long as the file. 0, or PERFCTL_FAILED after a message. */
 int output_file_open(const Perfctl *p, const char *path, OutputFile *ret);
+/*
+ * What is made of `input` nobody may read who may not read that: for each input, "-" is stdin. One that cannot be asked leaves it to its owner;
+ * NULL, and a pipe, say nothing.
+ */
+void output_file_limit(OutputFile *f, const char *input);
 /* Gives it its name if it is whole, and takes it away if not, for which whoever wrote it has said why. 0, or PERFCTL_FAILED after a message. */
 int output_file_close(const Perfctl *p, OutputFile *f, bool is_whole);
 /* What writing to it came to: that nobody reads stdout any more is no failure. 0 or the error. */

@@ -38,6 +38,7 @@ static int write_file(Perfctl *p, const ExportFormat *format, const SampleSource
 
         if (code != 0)
                 return code;
+        output_file_limit(&file, source->input);
         code = format->write(p, *source, file.out, &is_whole);
         r = output_file_close(p, &file, is_whole);
         return code != 0 ? code : r;

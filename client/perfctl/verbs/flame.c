@@ -33,6 +33,8 @@ static int write_page(Perfctl *p, const Profile *profile, const Profile *older, 
 
         if (code != 0)
                 return code;
+        output_file_limit(&file, perfctl_get(p, "input"));
+        output_file_limit(&file, perfctl_get(p, "diff"));
         r = output_file_check(file.out, flame_write(file.out, profile, older, title));
         if (r != 0)
                 code = perfctl_fail(p, PERFCTL_FAILED, "%s: %s", file.part ? file.path : "stdout", sample_profile_error(r));

@@ -201,6 +201,7 @@ static int repair(const Perfctl *p, perfd_recording *r, const char *path) {
         code = output_file_open(p, path, &file);
         if (code != 0)
                 return code;
+        output_file_limit(&file, path);
         if (perfd_recording_repair(r, fileno(file.out)) != 0)
                 code = perfctl_fail(p, PERFCTL_FAILED, "%s: %s", path, perfd_recording_error(r));
         ended = output_file_close(p, &file, code == 0);
