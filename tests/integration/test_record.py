@@ -102,6 +102,23 @@ def test_chains():
         check(re.search(r"^\s+[0-9a-f]+ \S+ \(.*python3", chains, re.M), f"no frame of python: {chains[:500]}")
 
 
+def test_default():
+    """A command, or options, without an event: cycles, or cpu-clock where there are none, as stderr and the recording say."""
+    with Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        path = os.path.join(folder, "perf.data")
+        for options, rate in (("-g",), 999), (("-F", "2000"), 2000):
+            done = record(daemon, "-o", path, *options, *python("print(sum(range(1000000)))"))
+            event = re.search(r"no event was named: this records (cycles|cpu-clock)(, as this machine does not count cycles)?\n", done.stderr.decode())
+            check(event and bool(event[2]) == (event[1] == "cpu-clock"), done.stderr)
+            said = info(path)
+            equal((said["damage"], said["events"], said["samples"]), ([], [event[1]], sent(done)), "what is in it")
+            check(said["samples"] > 0, "no samples")
+            attr = perf("evlist", "-v", "-i", path)
+            check(attr.startswith("cpu-clock: type: 1, " if event[2] else "cycles: ") and f"sample_freq }}: {rate}," in attr, attr)
+        equal(done.stdout, b"499999500000\n", "what the command says")
+        record(daemon, "-o", path, "--for", "10ms", status=1)  # all that run, and none does
+
+
 def test_pipe():
     """-o -"""
     with Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:

@@ -69,6 +69,18 @@ static int add_event(Recorder *r, uint32_t id, const char *name, const char *eve
         return r->has_failed ? PERFCTL_FAILED : 0;
 }
 
+/* Where its fallback is counted it is that, and is called so, unless it was given a name. */
+static int add_row(Recorder *r, const perfd_event_row *row) {
+        const perfd_event_spec *s = row->spec;
+        const char *event = row->fallen_back ? s->fallback : s->event;
+        const char *name = row->fallen_back && strcmp(typed_names_find(&r->loop.typed, s->name), s->event) == 0 ? event : s->name;
+
+        if (r->files.is_default && !find_event(r, row->id))
+                (void)perfctl_fail(r->p, PERFCTL_OK, "no event was named: this records %s%s", event,
+                                   row->fallen_back ? ", as this machine does not count cycles" : "");
+        return add_event(r, row->id, name, event, s->period, s->frequency, s->callchain != PERFD_CALLCHAIN_NONE);
+}
+
 static int add_running(Recorder *r, const char *word) {
         perfd_result *list = NULL;
         const perfd_event_row *row;
@@ -78,8 +90,7 @@ static int add_running(Recorder *r, const char *word) {
                 return perfctl_fail_client(r->p, NULL);
         for (size_t i = 0; code == 0 && (row = perfd_result_event(list, i)); i++)
                 if (row->id > 0)
-                        code = add_event(r, row->id, row->spec->name, row->spec->event, row->spec->period, row->spec->frequency,
-                                         row->spec->callchain != PERFD_CALLCHAIN_NONE);
+                        code = add_row(r, row);
         perfd_result_free(list);
         return code;
 }

@@ -22,6 +22,7 @@ typedef struct RecorderFiles {
         const char *path; /* "-": stdout; with a rotation, what their names begin with */
         int level;        /* of zstd; 0: none */
         Rotation rotation;
+        bool is_default; /* its event was chosen, and nobody has named one: it is said which one it is */
         char **names; /* of those that are whole, and then the present one; with a rotation */
         size_t n_names;
         uint64_t last;  /* hundredths of a second since 1970, in the name of the last one */

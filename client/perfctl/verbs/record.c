@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "client/perfctl/command-line/command.h"
+#include "client/perfctl/events/default-event.h"
 #include "client/perfctl/events/event-words.h"
 #include "client/perfctl/base/number.h"
 #include "client/perfctl/base/quantity.h"
@@ -13,6 +14,7 @@
 #include "client/perfctl/events/target.h"
 
 #define LATENCY UINT64_C(100000000) /* ns: nobody looks at a sample before the recording has ended, and wakeups cost */
+#define RATE "999" /* times a second, of the event that nobody has named: not in step with what a program does each ms, or each 10 ms */
 #define LEVEL_MAX 19
 #define ROTATE_BYTES_MIN (UINT64_C(64) << 10)
 #define ROTATE_NSEC_MIN UINT64_C(1000000000)
@@ -84,6 +86,8 @@ static int verb_record_run(Perfctl *p) {
                 r = perfctl_fail(p, PERFCTL_USAGE, "--rotate: stdout is one file: name it with --output");
         if (r == 0)
                 r = perfctl_connect(p);
+        if (r == 0 && (p->command || spec_options_given(p)))
+                files.is_default = default_event_choose(p, RATE);
         files.path = path;
         files.level = (int)level;
         return r == 0 ? recorder_run(p, &s, &files, duration, perfctl_get(p, "allow-loss")) : r;

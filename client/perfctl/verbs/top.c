@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/perfctl/command-line/event-options.h"
+#include "client/perfctl/events/default-event.h"
 #include "client/perfctl/events/event-words.h"
 #include "client/perfctl/base/number.h"
 #include "client/perfctl/base/quantity.h"
@@ -14,6 +14,8 @@
 #include "client/perfctl/top/top.h"
 
 #define INTERVAL UINT64_C(1000000000) /* ns */
+/* Times a second: the daemon's own rate is made for events that run all day, and of a second of it a table has a hundred samples. */
+#define RATE "1000"
 #define ROWS_OF_TERMINAL 20
 #define INTERVAL_LEAST UINT64_C(50000000) /* ns: nobody reads faster, and samples are to come within a quarter of it */
 
@@ -69,32 +71,6 @@ static int parse_batch(const Perfctl *p, TopOptions *o) {
         return r == 0 ? number_parse(p, "--count: ", perfctl_get(p, "count"), &o->count) : r;
 }
 
-/* The daemon's own rate is made for events that run all day: of a second of it a table has a hundred samples. */
-static void choose_rate(Perfctl *p) {
-        static const char rate[] = "1000";
-
-        for (const Option *o = p->verb->options; o->name; o++)
-                if (strcmp(o->name, "frequency") == 0)
-                        (void)event_option_add(p, o, rate); /* there is none of its kind */
-}
-
-/* What perf calls cycles, where the machine counts them. */
-static void choose_event(Perfctl *p) {
-        static char cycles[] = "cycles", *arguments[] = { cycles };
-        static size_t place;
-        size_t n;
-
-        (void)perfctl_get_all(p, "event", &n);
-        if (p->n_arguments + n > 0)
-                return;
-        if (!perfctl_get(p, "frequency") && !perfctl_get(p, "period"))
-                choose_rate(p);
-        p->arguments = arguments;
-        p->argument_places = &place;
-        p->n_arguments = p->n_events = 1;
-        perfctl_set(p, "fallback", "cpu-clock");
-}
-
 /* Who did it is certain in the order of time only, and what was mapped too. */
 static void choose_order(TopOptions *o) {
         const bool is_of_cpus = strcmp(o->by, "cpu") == 0 || strcmp(o->by, "event") == 0;
@@ -129,7 +105,7 @@ static int verb_top_run(Perfctl *p) {
         if (o.input)
                 return top_read(p, &o);
         choose_order(&o);
-        choose_event(p);
+        (void)default_event_choose(p, RATE);
         return top_run(p, &o);
 }
 
