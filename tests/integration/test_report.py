@@ -209,7 +209,10 @@ def check_wrong(path):
                                   [["-c", "5"], 2, "--period is for the live host"], [["--", "true"], 2, "a command is traced live"]):
         ran = run([PERFCTL, "report", "-i", path, *options])
         equal((ran.returncode, options), (status, options), ran.stderr)
-        check(says in ran.stderr.decode(), (options, ran.stderr))
+        check(says in ran.stderr.decode() and not ran.stdout, (options, ran.stderr, ran.stdout))
+    ran = run([PERFCTL, "top", "-i", path, "--batch", "--by", "pid,nosuch"])
+    equal((ran.returncode, ran.stdout), (1, b""), ran.stderr)
+    check(b"no sample has a field 'nosuch', and it is none of symbol, dso, comm" in ran.stderr, ran.stderr)
     with tempfile.NamedTemporaryFile() as cut:
         with open(path, "rb") as f:
             cut.write(f.read()[:os.path.getsize(path) // 2])

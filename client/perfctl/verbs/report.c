@@ -20,6 +20,7 @@ typedef struct Reports {
         const char **keys; /* of one block of memory, which their names point into */
         Sums sums, old;
         SampleChoice choice;
+        bool lacks_field; /* of one that is asked for: nothing is shown then */
 } Reports;
 
 /* What is read now. */
@@ -151,14 +152,15 @@ static bool take(void *userdata, const SourceSample *sample) {
 }
 
 /* A field that no sample has is a mistake in its name, unless there are no samples. */
-static int check_fields(const Input *in) {
+static int check_fields(Input *in) {
         const SumsOptions *o = &in->reports->options;
         int code = 0;
 
         for (size_t i = 0; i < o->n_keys && in->sums->n_groups > 0; i++)
                 if (o->keys[i].kind == DIMENSION_FIELD && !o->keys[i].was_found)
-                        code = perfctl_fail(in->reports->p, PERFCTL_FAILED, "%s: no sample has a field '%s': `perfctl %s%s` shows those that they have",
-                                            in->name, o->keys[i].text, in->path ? "script -i " : "show EVENT", in->path ? in->path : "");
+                        code = perfctl_fail(in->reports->p, PERFCTL_FAILED, "%s: no sample has a field '%s', and it is none of " DIMENSION_NAMES ": `perfctl %s%s` "
+                                            "shows the fields", in->name, o->keys[i].text, in->path ? "script -i " : "show EVENT", in->path ? in->path : "");
+        in->reports->lacks_field |= code != 0;
         return code;
 }
 
@@ -199,7 +201,7 @@ static int report(Reports *r) {
 
         if (old)
                 code_old = read_input(r, old, &r->old);
-        if ((code == 0 || r->sums.n_groups > 0) && (code_old == 0 || r->old.n_groups > 0)) /* of a damaged one what is whole */
+        if (!r->lacks_field && (code == 0 || r->sums.n_groups > 0) && (code_old == 0 || r->old.n_groups > 0)) /* of a damaged one what is whole */
                 print(r, old);
         return code != 0 ? code : code_old;
 }
