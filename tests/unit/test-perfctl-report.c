@@ -393,11 +393,43 @@ static void test_all_events(void **state) {
         rig_deinit(&r);
 }
 
+/* A function at two lines is two frames with lines, and one without; what is inlined is none of them. */
+static void test_lines(void **state) {
+        const FrameName at_5 = { .symbol = TEXT("f"), .dso = TEXT("/bin/x"), .file = TEXT("/src/a.c"), .line = 5 };
+        const FrameName at_6 = { .symbol = TEXT("f"), .dso = TEXT("/bin/x"), .file = TEXT("/src/a.c"), .line = 6 };
+        const NamedFrame frame_5 = { .name = &at_5 }, frame_6 = { .name = &at_6 }, inlined = { .name = &at_5, .is_inlined = true };
+        TextIds texts;
+        FrameIds f;
+        uint32_t with_5, with_6, without;
+
+        text_ids_init(&texts);
+        frame_ids_init(&f, &texts);
+        with_5 = frame_ids_add(&f, &frame_5, &at_5);
+        with_6 = frame_ids_add(&f, &frame_6, &at_6);
+        without = frame_ids_add(&f, &frame_5, NULL);
+        assert_int_not_equal(with_5, with_6);
+        assert_true(text_ids_is(&texts, f.list[with_5].line, TEXT("/src/a.c:5")));
+        assert_true(text_ids_is(&texts, f.list[with_6].line, TEXT("/src/a.c:6")));
+        assert_int_equal(f.list[without].line, ID_NONE);
+        assert_int_equal(frame_ids_add(&f, &frame_6, NULL), without);
+        assert_int_equal(frame_ids_add(&f, &frame_5, &at_5), with_5);
+        assert_int_equal(frame_ids_function(&f, with_5), without);
+        assert_int_equal(frame_ids_function(&f, with_6), without);
+        assert_int_equal(frame_ids_function(&f, without), without);
+        assert_int_not_equal(frame_ids_add(&f, &inlined, NULL), without);
+        assert_int_not_equal(frame_ids_function(&f, frame_ids_add(&f, &inlined, &at_5)), without);
+        frame_ids_deinit(&f);
+        text_ids_deinit(&texts);
+}
+
 static void test_dimensions(void **state) {
         Dimension d;
 
         assert_true(dimension_init(&d, "sym"));
         assert_int_equal(d.kind, DIMENSION_SYMBOL);
+        assert_true(dimension_init(&d, "srcline"));
+        assert_int_equal(d.kind, DIMENSION_LINE);
+        assert_true(dimension_is_of_frame(&d));
         assert_true(dimension_init(&d, "field.comm"));
         assert_int_equal(d.kind, DIMENSION_FIELD);
         assert_string_equal(d.name.field, "comm");
@@ -418,6 +450,7 @@ int main(void) {
                 cmocka_unit_test(test_calls_of_threads), cmocka_unit_test(test_filters), cmocka_unit_test(test_bad_filters),
                 cmocka_unit_test(test_difference), cmocka_unit_test(test_json), cmocka_unit_test(test_limits),
                 cmocka_unit_test(test_memory_is_of_what_is_distinct), cmocka_unit_test(test_overflow), cmocka_unit_test(test_all_events),
+                cmocka_unit_test(test_lines),
                 cmocka_unit_test(test_dimensions),
         };
 
