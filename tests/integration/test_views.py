@@ -94,7 +94,7 @@ def test_pprof():
     every = samples()
     expected = [len(every), *(sum(s["period"] for s in every if s["event"] == name) for name in ("cpu-clock", "page-faults"))]
     equal([sum(s.value[i] for s in p.sample) for i in range(3)], expected, "sums")
-    equal(oct(os.stat(path).st_mode & 0o777), oct(0o644), "the mode of the file")
+    equal(oct(os.stat(path).st_mode & 0o777), oct(os.stat(PATH).st_mode & 0o777), "the mode of the file")
 
 
 def test_speedscope():
