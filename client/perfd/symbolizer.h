@@ -15,6 +15,13 @@ PERFD_BEGIN_DECLARATIONS
 
 typedef struct perfd_symbolizer perfd_symbolizer;
 
+/* A file that comes from a server. */
+typedef struct perfd_download {
+        size_t size;
+        perfd_text build_id;
+        uint64_t n, length;        /* bytes that are here, of so many; length 0: not known yet */
+} perfd_download;
+
 /* Strings are copied. */
 typedef struct perfd_symbolizer_options {
         size_t size;
@@ -27,6 +34,17 @@ typedef struct perfd_symbolizer_options {
         bool is_monotonic;         /* times are of CLOCK_MONOTONIC, which JIT compilers write into their dumps */
         bool has_lines;            /* frames have source lines, and inlined functions are known: debug information is read along with symbols */
         bool has_parameters;       /* names of C++ have the types of theirs, as addr2line -C shows them; else not, as perf does not */
+        /*
+         * Debug files and programs that are not here are asked for, by build id, at the servers whose URLs DEBUGINFOD_URLS in the environment
+         * lists, by libdebuginfod, which keeps them in its cache (debuginfod(7)). A server from which nothing comes for two seconds, or
+         * something else than the file, is not asked again by this perfd_symbolizer. Without it nothing is asked of anybody.
+         */
+        bool has_debuginfod;
+        void *userdata;
+        /* Some times a second while a file is waited for, and with NULL behind it. false: no file is waited for any more. NULL: nobody asks. */
+        bool (*wait)(void *userdata, const perfd_download *download);
+        /* Once: why servers are not asked, or not any more. NULL: nobody asks. */
+        void (*note)(void *userdata, const char *text);
 } perfd_symbolizer_options;
 
 #define PERFD_SYMBOLIZER_OPTIONS_INIT { .size = sizeof(perfd_symbolizer_options) }

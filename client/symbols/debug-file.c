@@ -1,6 +1,6 @@
 /*
  * Debug files that a distribution or perf keeps apart: below directories of build ids, which say by themselves what they belong to, and by
- * the name in .gnu_debuglink, which holds only with the CRC that stands beside it.
+ * the name in .gnu_debuglink, which holds only with the CRC that stands beside it; and what a server has of them.
  */
 #include <errno.h>
 #include <lzma.h>
@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "client/symbols/debuginfod.h"
 #include "client/symbols/open-file.h"
 #include "client/symbols/symbolizer.h"
 
@@ -57,6 +58,27 @@ bool debug_file_by_id(const perfd_symbolizer *s, const BuildId *id, bool is_debu
                 at += length + (at[length] == ':');
         }
         return false;
+}
+
+bool debug_file_of_server(const perfd_symbolizer *s, const BuildId *id, bool is_debug, int *ret_fd, ElfFile *ret) {
+        ElfFile f = ELF_FILE_NULL;
+        char *path;
+        int fd = debuginfod_get(s->debuginfod, id, is_debug, &path);
+        bool fits;
+
+        if (fd < 0)
+                return false;
+        fits = elf_file_open(&f, fd, s->memory_max) && has_id(&f, id) && (!is_debug || f.has_symbols);
+        if (fits) {
+                *ret_fd = fd;
+                *ret = f;
+        } else {
+                elf_file_close(&f);
+                close(fd);
+                debuginfod_refuse(s->debuginfod, id, path);
+        }
+        free(path);
+        return fits;
 }
 
 /* Of all that an fd has. False: it cannot be read, or is too long */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/symbols/debuginfod.h"
 #include "client/symbols/dwarf-lines.h"
 #include "client/symbols/open-file.h"
 #include "client/symbols/symbolizer.h"
@@ -21,15 +22,25 @@ static bool has_id(const ElfFile *f, const BuildId *id) {
 /* What dwz(1) took out of several files. False: it is not there. */
 static bool open_other(const perfd_symbolizer *s, const char *root, const ElfFile *f, int *ret_fd, ElfFile *ret) {
         char path[PATH_LENGTH_MAX + 1];
+        char *cached = NULL;
         BuildId id;
         int fd;
 
-        if (!dwarf_lines_other(f, path, sizeof(path), &id) || path[0] != '/' || (fd = open_file(root, path, NULL)) < 0)
+        if (!dwarf_lines_other(f, path, sizeof(path), &id))
+                return false;
+        fd = path[0] == '/' ? open_file(root, path, NULL) : -1;
+        if (fd < 0)
+                fd = debuginfod_get(s->debuginfod, &id, true, &cached);
+        if (fd < 0)
                 return false;
         if (elf_file_open(ret, fd, s->memory_max) && has_id(ret, &id)) {
+                free(cached);
                 *ret_fd = fd;
                 return true;
         }
+        if (cached)
+                debuginfod_refuse(s->debuginfod, &id, cached);
+        free(cached);
         elf_file_close(ret);
         close(fd);
         return false;

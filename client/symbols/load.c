@@ -97,7 +97,8 @@ static bool find_program(const perfd_symbolizer *s, const Dso *dso, const char *
                 return true;
         if (!s->is_remote && try_process(s, dso, path, found))
                 return true;
-        return try_path(s, dso, s->root, path, found);
+        return try_path(s, dso, s->root, path, found) ||
+               (dso->id.n > 0 && debug_file_of_server(s, &dso->id, false, &found->fd, &found->file));
 }
 
 /* objcopy --only-keep-debug leaves no offsets of what it took out: with one executable segment it is the mapping that says where it was. */
@@ -119,13 +120,19 @@ static void mend_segments(ElfSymbols *symbols, const Dso *dso) {
         only->file_size = only->memory_size;
 }
 
+/* What was taken out of it: what is here first. */
+static bool find_apart(const perfd_symbolizer *s, const char *path, const char *root, const ElfFile *of, int *ret_fd, ElfFile *ret) {
+        return debug_file_by_id(s, &of->id, true, ret_fd, ret) || debug_file_by_link(s, root, path, of, ret_fd, ret) ||
+               debug_file_of_server(s, &of->id, true, ret_fd, ret);
+}
+
 /* They may have been taken out of a file that still has its symbols. */
 static int read_lines(perfd_symbolizer *s, const char *path, const char *root, Found *found, ElfFile *apart, int *fd, Loaded *to) {
         const ElfFile *in = dwarf_lines_are_in(&found->file) ? &found->file : apart;
 
         if (!s->has_lines)
                 return 0;
-        if (!in->elf && !debug_file_by_id(s, &found->file.id, true, fd, apart) && !debug_file_by_link(s, root, path, &found->file, fd, apart))
+        if (!in->elf && !find_apart(s, path, root, &found->file, fd, apart))
                 in = &found->file;
         return lines_read(s, to->symbols, root, in, &to->lines, &to->line_note);
 }
@@ -140,7 +147,7 @@ static int read_program(perfd_symbolizer *s, const char *path, Found *found, Loa
         elf_symbols_read_segments(symbols, &found->file);
         if (found->file.has_symbols)
                 r = elf_symbols_read(symbols, &found->file, SHT_SYMTAB);
-        else if (debug_file_by_id(s, &found->file.id, true, &fd, &apart) || debug_file_by_link(s, root, path, &found->file, &fd, &apart))
+        else if (find_apart(s, path, root, &found->file, &fd, &apart))
                 r = elf_symbols_read(symbols, &apart, SHT_SYMTAB);
         else {
                 r = elf_symbols_read(symbols, &found->file, SHT_DYNSYM);
@@ -160,7 +167,7 @@ static bool read_alone(perfd_symbolizer *s, Dso *dso, Loaded *to, int *ret) {
         ElfFile apart = ELF_FILE_NULL;
         int fd = -1;
 
-        if (!debug_file_by_id(s, &dso->id, true, &fd, &apart))
+        if (!debug_file_by_id(s, &dso->id, true, &fd, &apart) && !debug_file_of_server(s, &dso->id, true, &fd, &apart))
                 return false;
         elf_symbols_read_segments(symbols, &apart);
         mend_segments(symbols, dso);

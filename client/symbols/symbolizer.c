@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/symbols/debuginfod.h"
 #include "client/symbols/symbolizer.h"
 
 #define MEMORY_MAX ((size_t)256 << 20)
@@ -26,13 +27,16 @@ static bool copy(const char *from, char **ret) {
 }
 
 perfd_symbolizer *perfd_symbolizer_new(const perfd_symbolizer_options *options) {
-        const perfd_symbolizer_options defaults = PERFD_SYMBOLIZER_OPTIONS_INIT;
-        const perfd_symbolizer_options *o = options ? options : &defaults;
-        const char *kallsyms = o->kallsyms || o->is_remote ? o->kallsyms : "/proc/kallsyms";
+        perfd_symbolizer_options known = PERFD_SYMBOLIZER_OPTIONS_INIT;
+        const perfd_symbolizer_options *o = &known;
         perfd_symbolizer *s = calloc(1, sizeof(perfd_symbolizer));
+        const char *kallsyms;
 
         if (!s)
                 return NULL;
+        if (options) /* of a program that was built before there were all of them */
+                memcpy(&known, options, options->size < sizeof(known) ? options->size : sizeof(known));
+        kallsyms = o->kallsyms || o->is_remote ? o->kallsyms : "/proc/kallsyms";
         s->generation = 1;
         s->memory_max = o->memory_max == 0 ? MEMORY_MAX : o->memory_max < MEMORY_MIN ? MEMORY_MIN : o->memory_max;
         s->is_remote = o->is_remote;
@@ -41,7 +45,8 @@ perfd_symbolizer *perfd_symbolizer_new(const perfd_symbolizer_options *options) 
         s->has_lines = o->has_lines;
         s->kernel.note = "";
         s->build_ids = o->build_ids ? strdup(o->build_ids) : default_build_ids();
-        if (!s->build_ids || !copy(o->root, &s->root) || !copy(kallsyms && kallsyms[0] ? kallsyms : NULL, &s->kallsyms)) {
+        if (debuginfod_new(o, &s->debuginfod) != 0 || !s->build_ids || !copy(o->root, &s->root) ||
+            !copy(kallsyms && kallsyms[0] ? kallsyms : NULL, &s->kallsyms)) {
                 perfd_symbolizer_free(s);
                 return NULL;
         }
@@ -61,6 +66,7 @@ void perfd_symbolizer_free(perfd_symbolizer *s) {
                         s->known_ids[i] = next;
                 }
         kernel_deinit(&s->kernel);
+        debuginfod_free(s->debuginfod);
         free(s->inlined);
         free(s->build_ids);
         free(s->root);

@@ -111,6 +111,7 @@ typedef struct Kernel {
 
 struct perfd_symbolizer {
         char *build_ids, *root, *kallsyms; /* NULL: "/", no list */
+        struct Debuginfod *debuginfod; /* NULL: no server is asked */
         size_t memory_max, table_bytes; /* bytes; of counts.bytes those of tables */
         bool is_remote, is_monotonic, has_parameters, has_lines;
         uint64_t order, generation;
@@ -161,6 +162,8 @@ int find_frame(perfd_symbolizer *s, uint32_t pid, uint64_t time, uint64_t ip, bo
 int dso_load(perfd_symbolizer *s, Dso *dso);
 /* debug-file.c: a file of that build id in the directories of build ids. False: there is none */
 bool debug_file_by_id(const perfd_symbolizer *s, const BuildId *id, bool is_debug, int *ret_fd, ElfFile *ret);
+/* The same of a server, where that is asked for. */
+bool debug_file_of_server(const perfd_symbolizer *s, const BuildId *id, bool is_debug, int *ret_fd, ElfFile *ret);
 /* The file that .gnu_debuglink names. False: there is none of that CRC */
 bool debug_file_by_link(const perfd_symbolizer *s, const char *root, const char *path, const ElfFile *of, int *ret_fd, ElfFile *ret);
 

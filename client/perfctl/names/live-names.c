@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "client/perfctl/names/debuginfod.h"
 #include "client/perfctl/names/running-tasks.h"
 
 #ifndef PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER
@@ -66,6 +67,7 @@ FrameNames *live_names_new(const Perfctl *p, const perfd_start *start, bool has_
         options.kallsyms = here ? "/proc/kallsyms" : "";
         options.is_monotonic = strcmp(start->clock, "monotonic") == 0;
         options.has_lines = has_lines;
+        debuginfod_set_options(p, &options);
         f = frame_names_new(&options);
         if (here && has_records)
                 (void)running_tasks_read(&(RunningTasks){ .userdata = f, .mapping = add_running }); /* whose code is always 0 */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "client/perfctl/samples/choice.h"
+#include "client/perfctl/names/debuginfod.h"
 #include "client/perfctl/samples/live-source.h"
 #include "client/perfctl/names/recorded-host.h"
 #include "client/perfctl/samples/recording-counts.h"
@@ -98,6 +99,7 @@ static FrameNames *names_of(Reading *r) {
         options.build_ids = r->source->build_ids;
         options.has_lines = r->source->has_inlined;
         options.is_remote = recorded_host_is_another(r->recording);
+        debuginfod_set_options(r->p, &options);
         r->names = frame_names_new(&options);
         if (r->source->frames_max > 0)
                 frame_names_set_max(r->names, r->source->frames_max);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "client/perfctl/export/export.h"
+#include "client/perfctl/names/debuginfod.h"
 #include "client/perfctl/print/output-file.h"
 #include "client/perfctl/samples/choice.h"
 
@@ -93,6 +94,7 @@ const Verb verb_export = {
                      { .name = "output", .letter = 'o', .argument = "FILE", .help = "the file; stdout if it is not given, or -",
                        .words = WORDS_FILES },
                      SAMPLE_CHOICE_OPTIONS,
+                     DEBUGINFOD_OPTION,
                      SAMPLE_SOURCE_OPTIONS },
         .max_arguments = VERB_ANY_NUMBER,
         .words = WORDS_SHOWN,

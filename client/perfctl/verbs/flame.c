@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/perfctl/names/debuginfod.h"
 #include "client/perfctl/samples/off-cpu-profile.h"
 #include "client/perfctl/print/output-file.h"
 #include "client/perfctl/samples/choice.h"
@@ -94,6 +95,7 @@ const Verb verb_flame = {
                        .words = WORDS_FILES },
                      { .name = "title", .argument = "TEXT", .help = "above the graph; the recording's name if it is not given" },
                      SAMPLE_CHOICE_OPTIONS,
+                     DEBUGINFOD_OPTION,
                      SAMPLE_SOURCE_OPTIONS },
         .max_arguments = VERB_ANY_NUMBER,
         .words = WORDS_SHOWN,

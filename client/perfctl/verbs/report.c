@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/perfctl/names/debuginfod.h"
 #include "client/perfctl/print/list-text.h"
 #include "client/perfctl/base/number.h"
 #include "client/perfctl/report/print.h"
@@ -252,6 +253,7 @@ const Verb verb_report = {
                 { .name = "call-limit", .argument = "PERCENT", .help = "--graph: without calls of less than that of all samples; 0.5" },
                 { .name = "top", .argument = "N", .help = "only the N largest rows of each event" },
                 { .name = "where", .argument = "EXPR", .help = "of the live host: only samples that match this expression", .words = WORDS_FIELDS },
+                DEBUGINFOD_OPTION,
                 SAMPLE_SOURCE_OPTIONS,
         },
         .max_arguments = VERB_ANY_NUMBER,

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "client/perfctl/item/print.h"
+#include "client/perfctl/names/debuginfod.h"
 #include "client/perfctl/samples/choice.h"
 
 typedef struct Script {
@@ -90,6 +91,7 @@ const Verb verb_script = {
                      { .name = "pid", .argument = "PID,...", .help = "only samples of these processes" },
                      { .name = "tid", .argument = "TID,...", .help = "only samples of these threads" },
                      { .name = "cpu", .letter = 'C', .argument = "CPU,...", .help = "only samples of these CPUs, as in 0-3,8" },
+                     DEBUGINFOD_OPTION,
                      SAMPLE_CHOICE_OPTIONS },
         .max_arguments = VERB_ANY_NUMBER,
         .is_offline = true,
