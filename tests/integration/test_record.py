@@ -119,6 +119,31 @@ def test_default():
         record(daemon, "-o", path, "--for", "10ms", status=1)  # all that run, and none does
 
 
+def mapped(path):
+    """Pids of the tasks that were there before: what perf and we make of /proc has the time 0."""
+    lines = perf("script", "--ns", "--show-mmap-events", "--show-task-events", "-i", path).splitlines()
+    return {int(m[1]) for m in (re.search(r" 0\.0+: PERF_RECORD_(?:MMAP2|COMM)[^:]*?[: ](\d+)[/:]\d+", line) for line in lines) if m and int(m[1]) > 0}
+
+
+def test_tasks():
+    """Of one process and of a command those tasks alone that it has; of the host all."""
+    parent = subprocess.Popen(["sh", "-c", "sleep 1000 & echo $!; wait"], stdout=subprocess.PIPE, text=True)
+    child = int(parent.stdout.readline())
+    try:
+        with Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+            path = os.path.join(folder, "perf.data")
+            record(daemon, "-o", path, "page-faults", "--pid", str(parent.pid), "--for", "10ms")
+            equal(mapped(path), {parent.pid, child}, "of a process and its child")
+            record(daemon, "-o", path, "page-faults", "-a", "--for", "10ms")
+            check(mapped(path) > {parent.pid, child, os.getpid()}, "of the host")
+            record(daemon, "-o", path, "page-faults", *python("import os; print(os.getpid())"))
+            check(not mapped(path) & {parent.pid, child, os.getpid()}, "of a command")
+    finally:
+        os.kill(child, signal.SIGKILL)
+        parent.wait()
+        parent.stdout.close()
+
+
 def test_pipe():
     """-o -"""
     with Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:

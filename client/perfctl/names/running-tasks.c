@@ -11,6 +11,7 @@
 
 #define LINE ((size_t)4352) /* bytes: a path and what stands before it in /proc/PID/maps */
 #define COMM 16
+#define DEPTH_MAX 4096U /* of ancestors: they change while they are read, and never go round for ever */
 
 static int read_comm(const RunningTasks *t, uint32_t pid, uint32_t tid) {
         char path[64], comm[COMM + 1];
@@ -93,14 +94,48 @@ static int read_process(const RunningTasks *t, uint32_t pid) {
         return code == 0 ? read_maps(t, pid) : code;
 }
 
+/* "4711 (a name) S 1 ...": a name may have parentheses too. 0: none, or it has ended. */
+static uint32_t parent_of(uint32_t pid) {
+        char path[64], line[128]; /* all up to there: names have 15 bytes, those of the kernel's workers 63 */
+        uint32_t parent = 0;
+        const char *behind;
+        size_t n;
+        FILE *f;
+
+        (void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
+        f = fopen(path, "re");
+        if (!f)
+                return 0;
+        n = fread(line, 1, sizeof(line) - 1, f);
+        (void)fclose(f);
+        line[n] = '\0';
+        behind = strrchr(line, ')');
+        return behind && sscanf(behind, ") %*c %" SCNu32, &parent) == 1 ? parent : 0;
+}
+
+static bool is_asked_for(const RunningTasks *t, uint32_t pid) {
+        if (t->n_pids == 0)
+                return true;
+        for (unsigned depth = 0; pid > 0 && depth < DEPTH_MAX; depth++) {
+                for (size_t i = 0; i < t->n_pids; i++)
+                        if (t->pids[i] == pid)
+                                return true;
+                pid = parent_of(pid);
+        }
+        return false;
+}
+
 int running_tasks_read(const RunningTasks *t) {
         const struct dirent *e;
         DIR *d = opendir("/proc");
         int code = 0;
 
         while (d && code == 0 && (e = readdir(d)))
-                if (isdigit((unsigned char)e->d_name[0]))
-                        code = read_process(t, (uint32_t)strtoul(e->d_name, NULL, 10));
+                if (isdigit((unsigned char)e->d_name[0])) {
+                        const uint32_t pid = (uint32_t)strtoul(e->d_name, NULL, 10);
+
+                        code = is_asked_for(t, pid) ? read_process(t, pid) : 0;
+                }
         if (d)
                 (void)closedir(d);
         return code;

@@ -11,6 +11,8 @@ typedef struct RunningMapping {
 
 typedef struct RunningTasks {
         void *userdata;
+        const uint32_t *pids; /* only these processes and what descends from them */
+        size_t n_pids;        /* 0: all */
         /* Of each thread, before the mappings of its process. NULL: nobody asks. */
         int (*comm)(void *userdata, uint32_t pid, uint32_t tid, perfd_text comm);
         int (*mapping)(void *userdata, const RunningMapping *mapping);

@@ -13,6 +13,7 @@
 
 #include "client/perfctl/base/daemon-clock.h"
 #include "client/perfctl/base/quantity.h"
+#include "client/perfctl/events/target.h"
 #include "client/perfctl/recorder/tasks.h"
 
 #define FINISHED_ROUND 68               /* PERF_RECORD_FINISHED_ROUND of perf */
@@ -122,6 +123,27 @@ static uint32_t clock_of(const char *name) {
         return CLOCK_MONOTONIC;
 }
 
+/* --pid without another target, or a command alone. What else is a target, tasks join while it is recorded, of which nothing is said then. */
+static void choose_pids(Recorder *r) {
+        static const char *const others[] = { "tid", "cgroup", "container", "unit", "target" };
+        perfd_event_spec target = PERFD_EVENT_SPEC_INIT;
+        size_t n;
+
+        for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+                if (perfctl_get(r->p, others[i]) || (perfctl_get_all(r->p, others[i], &n), n > 0))
+                        return;
+        if (r->loop.command.pid > 0 && !command_is_beside(r->p)) {
+                r->pids = must_have(calloc(1, sizeof(*r->pids)));
+                r->pids[0] = (uint32_t)r->loop.command.pid;
+                r->n_pids = 1;
+        } else if (perfctl_get(r->p, "pid") && target_parse(r->p, &target) == 0) { /* which has been said otherwise */
+                r->pids = must_have(calloc(target.n_pids, sizeof(*r->pids)));
+                memcpy(r->pids, target.pids, target.n_pids * sizeof(*r->pids));
+                r->n_pids = target.n_pids;
+        }
+        target_deinit(&target);
+}
+
 static void on_start(void *userdata, const perfd_start *s) {
         Recorder *r = userdata;
         uint64_t time;
@@ -132,6 +154,7 @@ static void on_start(void *userdata, const perfd_start *s) {
                 return;
         }
         r->has_begun = true;
+        choose_pids(r);
         recorder_put_head(r);
         if (r->has_failed)
                 return;
@@ -269,6 +292,7 @@ static void recorder_deinit(Recorder *r) {
                 free(r->events[i]);
         }
         free(r->events);
+        free(r->pids);
 }
 
 /* A stream that failed has a recording up to there. */

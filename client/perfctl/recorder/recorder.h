@@ -45,6 +45,8 @@ typedef struct Recorder {
         uint64_t n_dropped;  /* of gaps so far */
         uint64_t n_left_out; /* items that no record can hold, or of no event that was announced */
         uint64_t flushed;  /* CLOCK_MONOTONIC, ns */
+        uint32_t *pids;   /* all that is recorded is of these and of what descends from them; with n_pids 0 of the whole host */
+        size_t n_pids;
         bool has_callchain; /* asked for, of events that are added later */
         bool has_failed;   /* which was said */
         bool has_begun;    /* the stream: its events are the writer's */

@@ -38,7 +38,7 @@ static int put_mmap2(void *userdata, const RunningMapping *running) {
 }
 
 static int put_processes(Recorder *r) {
-        const RunningTasks tasks = { .userdata = r, .comm = put_comm, .mapping = put_mmap2 };
+        const RunningTasks tasks = { .userdata = r, .pids = r->pids, .n_pids = r->n_pids, .comm = put_comm, .mapping = put_mmap2 };
 
         return running_tasks_read(&tasks);
 }

@@ -3,5 +3,5 @@
 
 #include "client/perfctl/recorder/recorder.h"
 
-/* COMM and MMAP2 of each task, of /proc; MMAP of the kernel and its modules, as far as this user may read where they are. 0; code of put. */
+/* COMM and MMAP2 of each task that may be recorded, of /proc; MMAP of the kernel and its modules, as far as this user may read where they are. 0; code of put. */
 int recorder_put_tasks(Recorder *r);
