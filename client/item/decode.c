@@ -117,13 +117,13 @@ static int item_place_dynamic(struct perfd_item *item) {
         size_t at = 0, texts = 0, count;
 
         if (item->own_places_room < event->n_fields &&
-            list_grow(&item->own_places, &item->own_places_room, event->n_fields, sizeof(FieldPlace)) < 0)
+            list_grow(&item->own_places, &item->own_places_room, event->n_fields, sizeof(ValuePlace)) < 0)
                 return -ENOMEM;
         for (size_t i = 0; i < event->n_fields; i++) {
                 const perfd_field *f = &event->fields[i];
 
                 if (field_is_text(f)) {
-                        item->own_places[i] = (FieldPlace){ .first = texts++, .count = 1 };
+                        item->own_places[i] = (ValuePlace){ .first = texts++, .count = 1 };
                         continue;
                 }
                 count = f->count;
@@ -134,7 +134,7 @@ static int item_place_dynamic(struct perfd_item *item) {
                 }
                 if (count > item->numbers.n - at)
                         return PERFD_E_PROTOCOL;
-                item->own_places[i] = (FieldPlace){ .first = at, .count = count };
+                item->own_places[i] = (ValuePlace){ .first = at, .count = count };
                 at += count;
         }
         item->places = item->own_places;

@@ -93,10 +93,10 @@ static int descriptor_place(Descriptor *d) {
                 const perfd_field *f = &d->event.fields[i];
 
                 if (field_is_text(f)) {
-                        d->places[i] = (FieldPlace){ .first = d->n_texts++, .count = 1 };
+                        d->places[i] = (ValuePlace){ .first = d->n_texts++, .count = 1 };
                         continue;
                 }
-                d->places[i] = (FieldPlace){ .first = d->n_numbers, .count = f->count };
+                d->places[i] = (ValuePlace){ .first = d->n_numbers, .count = f->count };
                 d->n_numbers += f->count;
                 d->dynamic = d->dynamic || f->count == 0;
         }

@@ -10,9 +10,9 @@
 #include "proto/perfd.pb-c.h"
 
 /* Where the values of a field lie in the numbers, or in the texts, of an item. */
-typedef struct FieldPlace {
+typedef struct ValuePlace {
         size_t first, count;
-} FieldPlace;
+} ValuePlace;
 
 #define DESCRIPTOR_NAMES 16 /* a power of two */
 #define DESCRIPTORS_RECENT 64
@@ -27,7 +27,7 @@ typedef struct Descriptor {
         perfd_event event;
         Arena arena;
         Perfd__V1__EventDescriptor *message; /* event points into it */
-        FieldPlace *places;                  /* by field; of an event with dynamic arrays only up to the first one */
+        ValuePlace *places;                  /* by field; of an event with dynamic arrays only up to the first one */
         size_t n_numbers, n_texts;           /* of every item; without dynamic arrays exactly */
         struct PrintFormat *print; /* of the arena; NULL: nothing that the fields' own description does not say */
         bool dynamic;

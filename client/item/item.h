@@ -36,8 +36,8 @@ struct perfd_item {
         Numbers kernel_callchain, user_callchain, faults;
         perfd_text *texts;
         size_t n_texts, texts_room;
-        const FieldPlace *places; /* by field: the descriptor's, or own_places; NULL: it has no fields, or is not indexed */
-        FieldPlace *own_places;
+        const ValuePlace *places; /* by field: the descriptor's, or own_places; NULL: it has no fields, or is not indexed */
+        ValuePlace *own_places;
         size_t own_places_room;
         union {
                 perfd_comm_record comm_record;

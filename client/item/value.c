@@ -18,7 +18,7 @@ static __attribute__((noinline)) bool item_get_text(struct perfd_item *item, con
 /* Of an item that has fields. */
 static inline bool item_get(struct perfd_item *item, size_t i, perfd_value *ret_value) {
         const perfd_field *f = &item->descriptor->event.fields[i];
-        const FieldPlace *place = &item->places[i];
+        const ValuePlace *place = &item->places[i];
         size_t first = place->first, count = place->count;
         uint64_t *numbers = item->numbers.list + first;
         const uint8_t *packed = item->numbers.packed;

@@ -1,6 +1,6 @@
 /*
  * A sample goes the way that it goes in the daemon: from its parts to the bytes of an item, which are read as those of a stream are. So
- * there is one meaning of formats, and one of items.
+ * there is one meaning of formats, and one of items. Most can be spared the bytes (direct.c), and are the same items then.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -91,6 +91,16 @@ static int item_of(perfd_recording *r, const perfd_recorded *record, const perfd
 
         if (code == 0)
                 code = find_event(r, (size_t)((const Event *)s.id.event - r->events), &e);
+        if (code == 0 && e->is_direct) {
+                code = recorded_sample_place(e->encode, &s, &items->item);
+                if (code == 0)
+                        *ret = &items->item;
+                else if (code < 0)
+                        code = recording_fail(r, code, "no memory");
+                if (code <= 0)
+                        return code;
+                code = 0;
+        }
         if (code == 0)
                 code = recorded_sample_encode(r, record, e, &s, items->bytes, &bytes, &end);
         if (code != 0)

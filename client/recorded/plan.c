@@ -73,7 +73,9 @@ int recorded_event_init(perfd_recording *r, size_t index, RecordedEvent *e, Perf
         e->plan = w.plan;
         e->encode = encode_plan_new(e->plan, (uint32_t)index + 1, e->plan ? PAYLOAD_FIELDS : PAYLOAD_RAW, NULL, 0);
         code = e->encode ? describe(r, shown, e, ret) : recording_fail(r, -ENOMEM, "no memory");
-        if (code != 0)
+        if (code == 0)
+                e->is_direct = !r->encodes_items && recorded_event_is_direct(r, shown, e->encode);
+        else
                 recorded_event_deinit(e);
         return code;
 }

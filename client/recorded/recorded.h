@@ -7,11 +7,13 @@
 struct Plan;
 struct EncodePlan;
 struct Tasks;
+struct perfd_item;
 
 /* By the index of the event. */
 typedef struct RecordedEvent {
         struct Plan *plan;         /* of its format; NULL: it has none */
         struct EncodePlan *encode; /* NULL: no sample of it came */
+        bool is_direct;            /* its samples need not be encoded */
 } RecordedEvent;
 
 /* plan.c: the event gets its plans, and the caller its descriptor. 0; -ENOMEM, -errno */
@@ -25,6 +27,14 @@ void recorded_event_deinit(RecordedEvent *e);
 #define ITEM_ROOM ((size_t)1 << 20) /* bytes: the largest record has 64 KiB, of which each may become a number */
 int recorded_sample_encode(perfd_recording *r, const perfd_recorded *record, const RecordedEvent *e, perfd_recorded_sample *s,
                            uint8_t *to, const uint8_t **ret, const uint8_t **ret_end);
+
+/*
+ * direct.c: whether samples of an event can be placed; and the sample as an item, which points to where the sample's bytes are.
+ * RECORDED_NOT_DIRECT: this one has to be encoded, and says what is wrong; -ENOMEM
+ */
+#define RECORDED_NOT_DIRECT 1
+bool recorded_event_is_direct(const perfd_recording *r, const perfd_recorded_event *shown, const struct EncodePlan *p);
+int recorded_sample_place(const struct EncodePlan *p, const perfd_recorded_sample *s, struct perfd_item *item);
 
 /* task.c: what a record says of threads. 0; -ENOMEM */
 int recorded_tasks_take(perfd_recording *r, const perfd_recorded *record, struct Tasks *tasks);

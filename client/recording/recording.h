@@ -76,6 +76,7 @@ struct perfd_recording {
         Damages damages;
         struct RecordedItems *items; /* of recorded/, which frees them; NULL: nobody asked for one */
         void (*free_items)(struct RecordedItems *items);
+        bool encodes_items; /* for tests: each sample goes through the bytes of an item */
         char error[ERROR_SIZE];
 };
 

@@ -4,6 +4,7 @@
 
 #include "client/perfd.h"
 #include "tests/unit/built-recording.h"
+#include "tests/unit/built-tracing.h"
 
 #define ID UINT64_C(316)
 #define TYPE (2 | 4 | 128 | 256 | 1024) /* PERF_SAMPLE_TID, TIME, CPU, PERIOD, RAW */
@@ -25,43 +26,6 @@ static const char format[] =
         "print fmt: \"number=%d\", REC->number\n";
 
 static Built built;
-
-static void build_text(Built *b, const char *text) {
-        built_u64(b, strlen(text));
-        built_bytes(b, text, strlen(text));
-}
-
-static void build_tracing(Built *b, const char *text) {
-        const uint8_t order[2] = { b->swap, 8 };
-        const size_t at = built_record(b, PERF_DATA_HEADER_TRACING_DATA, 0);
-        size_t from;
-
-        built_u32(b, 0);
-        built_record_end(b, at);
-        from = b->n;
-        built_bytes(b, "\027\010\104tracing" "0.6", 14);
-        built_bytes(b, order, 2);
-        built_u32(b, 4096);
-        built_bytes(b, "header_page", 12);
-        build_text(b, "of pages");
-        built_bytes(b, "header_event", 13);
-        build_text(b, "of events");
-        built_u32(b, 1);
-        build_text(b, "ftrace's own");
-        built_u32(b, 1);
-        built_bytes(b, "group", 6);
-        built_u32(b, 1);
-        build_text(b, text);
-        from = b->n - from;
-        built_zeros(b, (8 - from % 8) % 8);
-        {
-                const size_t n = b->n;
-
-                b->n = at + 8;
-                built_u32(b, (uint32_t)from);
-                b->n = n;
-        }
-}
 
 static void build_comm(Built *b) {
         const size_t at = built_record(b, 3, 0);
@@ -129,7 +93,7 @@ static void begin(Built *b, bool swap) {
 
 static void build(Built *b, bool swap) {
         begin(b, swap);
-        build_tracing(b, format);
+        built_tracing(b, format);
         build_comm(b);
         build_fork(b);
         build_sample(b, 11, 48);
@@ -239,7 +203,7 @@ static void test_bad_format(void **state) {
         const perfd_item *item = NULL;
 
         begin(&built, false);
-        build_tracing(&built, "name: made\nID: 316\nformat:\n\tfield:int;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n");
+        built_tracing(&built, "name: made\nID: 316\nformat:\n\tfield:int;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n");
         build_sample(&built, 11, 48);
         assert_int_equal(perfd_recording_open_bytes(r, built.bytes, built.n), 0);
         while (perfd_recording_next(r, &record) == 0)
