@@ -31,6 +31,7 @@ void symbol_table_deinit(SymbolTable *t) {
                 t->names = next;
         }
         free(t->symbols);
+        free(t->index);
         *t = (SymbolTable){ .symbols = NULL };
 }
 
@@ -240,6 +241,29 @@ static void sort(Symbol *s, size_t n, int (*compare_two)(const void *, const voi
                 }
 }
 
+/* No more parts than symbols, so that of most addresses few symbols are left to search. */
+static int make_index(SymbolTable *t) {
+        const uint64_t first = t->n > 0 ? t->symbols[0].start : 0, span = t->n > 0 ? t->symbols[t->n - 1].start - first : 0;
+        size_t at = 0;
+
+        if (t->n == 0)
+                return 0;
+        while (span >> t->part_shift >= t->n)
+                t->part_shift++;
+        t->n_parts = (span >> t->part_shift) + 1;
+        t->index = reallocarray(NULL, t->n_parts + 1, sizeof(*t->index));
+        if (!t->index)
+                return -ENOMEM;
+        t->bytes += (t->n_parts + 1) * sizeof(*t->index);
+        for (uint64_t i = 0; i < t->n_parts; i++) {
+                while (at + 1 < t->n && t->symbols[at + 1].start - first <= i << t->part_shift)
+                        at++;
+                t->index[i] = (uint32_t)at;
+        }
+        t->index[t->n_parts] = (uint32_t)(t->n - 1);
+        return 0;
+}
+
 int symbol_table_finish(SymbolTable *t, bool is_by_rank) {
         SymbolTable pieces = { .symbols = NULL };
         Begun begun = { .is_by_rank = is_by_rank };
@@ -264,12 +288,18 @@ int symbol_table_finish(SymbolTable *t, bool is_by_rank) {
         t->symbols = pieces.symbols;
         t->n = pieces.n;
         t->room = pieces.room;
-        return 0;
+        return make_index(t);
 }
 
 Symbol *symbol_table_find(const SymbolTable *t, uint64_t address) {
-        size_t from = 0, to = t->n; /* the last one that does not begin behind it is in between */
+        size_t from, to; /* the last one that does not begin behind it is in between */
+        uint64_t part;
 
+        if (!t->index || address < t->symbols[0].start) /* empty, or there was no memory to finish it */
+                return NULL;
+        part = (address - t->symbols[0].start) >> t->part_shift;
+        from = t->index[part < t->n_parts ? part : t->n_parts];
+        to = (size_t)t->index[part < t->n_parts ? part + 1 : t->n_parts] + 1;
         while (to - from > 1) {
                 const size_t middle = from + (to - from) / 2;
 
@@ -278,7 +308,7 @@ Symbol *symbol_table_find(const SymbolTable *t, uint64_t address) {
                 else
                         to = middle;
         }
-        if (to == 0 || address < t->symbols[from].start || address - t->symbols[from].start >= t->symbols[from].length)
+        if (address - t->symbols[from].start >= t->symbols[from].length)
                 return NULL;
         return t->symbols + from;
 }

@@ -1,6 +1,6 @@
 /*
- * For this folder alone: symbols sorted by their addresses. Names are added, then it is finished once, then addresses are found in it by a
- * binary search. Names stay where they are until it is freed; those of C++ and Rust are demangled when they are asked for first.
+ * For this folder alone: symbols sorted by their addresses. Names are added, then it is finished once, then addresses are found in it by
+ * an index and a binary search. Names stay where they are until it is freed; those of C++ and Rust are demangled when they are asked for first.
  */
 #pragma once
 
@@ -33,6 +33,9 @@ typedef struct NameChunk NameChunk;
 typedef struct SymbolTable {
         Symbol *symbols;
         size_t n, room;
+        uint32_t *index; /* of equal parts of the addresses, from the first symbol on: the last one that does not begin behind the part's begin */
+        size_t n_parts;  /* of 1 << part_shift bytes; `index` has the last symbol behind them */
+        unsigned part_shift;
         NameChunk *names;
         size_t bytes, bytes_max; /* in use, and what it may use */
         bool is_full;            /* it was cut off there */
