@@ -31,7 +31,7 @@ typedef struct Rig {
         perfd_text texts[2];           /* name, raw */
         Descriptor descriptor;
         struct perfd_item item;
-        FieldPlace places[RIG_FIELDS];
+        ValuePlace places[RIG_FIELDS];
 } Rig;
 
 /* The format's field by its number, as `symbols` knows it. False: no memory. */
@@ -43,7 +43,7 @@ static inline bool rig_init(Rig *rig, const char *print) {
                 bool is_text = field_is_text(&rig_fields[i]);
                 size_t *n = is_text ? &n_texts : &n_numbers, count = is_text ? 1 : rig_fields[i].count;
 
-                rig->places[i] = (FieldPlace){ .first = *n, .count = count };
+                rig->places[i] = (ValuePlace){ .first = *n, .count = count };
                 *n += count;
         }
         rig->item = (struct perfd_item){ .descriptor = &rig->descriptor, .numbers = { .list = rig->numbers, .n = RIG_NUMBERS },
