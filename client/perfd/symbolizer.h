@@ -10,6 +10,7 @@
 #include "declarations.h"
 #include "field.h"
 #include "recording.h"
+#include "sample.h"
 
 PERFD_BEGIN_DECLARATIONS
 
@@ -124,6 +125,22 @@ int perfd_symbolizer_find(perfd_symbolizer *s, uint32_t pid, uint64_t time, uint
  */
 int perfd_symbolizer_find_inlined(perfd_symbolizer *s, uint32_t pid, uint64_t time, uint64_t ip, bool is_kernel, const perfd_frame **ret_frames,
                                   size_t *ret_n);
+
+/* A frame of a stack that was unwound. */
+typedef struct perfd_caller {
+        uint64_t ip;
+        bool returns; /* it is where a call returns to: what called is at ip - 1; else it is what ran, or was interrupted by a signal */
+} perfd_caller;
+
+/*
+ * Where a thread was and who had called, of the user's registers and a copy of its stack, PERF_SAMPLE_REGS_USER and PERF_SAMPLE_STACK_USER:
+ * innermost first, 127 at most, valid until the next stack is unwound. By the call frame
+ * information of the files that were mapped; in code that has none by the frame pointer. It ends where that says so, where the copy of the
+ * stack ends, and where something is not known. None (*ret_n 0) of other machines than x86-64 and arm64, and of programs of 32 bits. stack:
+ * from the stack pointer upwards; empty: no more than the first one is known. 0; -ENOMEM.
+ */
+int perfd_symbolizer_unwind(perfd_symbolizer *s, uint32_t pid, uint64_t time, const perfd_registers *registers, perfd_text stack,
+                            const perfd_caller **ret_callers, size_t *ret_n);
 
 void perfd_symbolizer_get_counts(const perfd_symbolizer *s, perfd_symbolizer_counts *ret);
 

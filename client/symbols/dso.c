@@ -116,6 +116,7 @@ void dso_unref(perfd_symbolizer *s, Dso *dso) {
         if (!dso || --dso->n_users > 0)
                 return;
         drop_symbols(s, dso);
+        call_frames_free(s, dso->frames);
         at = s->dsos + path_hash((perfd_text){ .bytes = dso->path, .length = dso->n_path });
         while (*at != dso)
                 at = &(*at)->next;

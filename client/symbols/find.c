@@ -73,17 +73,26 @@ static int find_code(perfd_symbolizer *s, uint32_t pid, uint64_t time, const Map
         return 0;
 }
 
-static int find_user(perfd_symbolizer *s, uint32_t pid, uint64_t time, perfd_frame *frame, Validity *validity, Dso **ret_dso) {
-        Process *owner = NULL, *process;
-        const Mapping *m = process_find(s, pid, time, frame->ip, false, validity, &owner);
-        int r;
+int user_mapping(perfd_symbolizer *s, uint32_t pid, uint64_t time, uint64_t ip, Validity *validity, Process **ret_owner, const Mapping **ret) {
+        Process *process;
+        int r = 0;
 
-        if (!m && !s->is_remote && (process = process_get(s, pid, true)) && process->n_lives == 0 && !process->was_looked_at) {
+        *ret = process_find(s, pid, time, ip, false, validity, ret_owner);
+        if (!*ret && !s->is_remote && (process = process_get(s, pid, true)) && process->n_lives == 0 && !process->was_looked_at) {
                 r = proc_maps_read(s, process);
-                if (r != 0)
-                        return r;
-                m = process_find(s, pid, time, frame->ip, false, validity, &owner);
+                if (r == 0)
+                        *ret = process_find(s, pid, time, ip, false, validity, ret_owner);
         }
+        return r;
+}
+
+static int find_user(perfd_symbolizer *s, uint32_t pid, uint64_t time, perfd_frame *frame, Validity *validity, Dso **ret_dso) {
+        Process *owner = NULL;
+        const Mapping *m;
+        int r = user_mapping(s, pid, time, frame->ip, validity, &owner, &m);
+
+        if (r != 0)
+                return r;
         if (!m) {
                 frame->note = NOTHING_MAPPED;
                 return 0;

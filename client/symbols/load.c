@@ -179,14 +179,18 @@ static bool read_alone(perfd_symbolizer *s, Dso *dso, Loaded *to, int *ret) {
         return true;
 }
 
+static void copy_path(const Dso *dso, char to[PATH_LENGTH_MAX + 1]) {
+        memcpy(to, dso->path, dso->n_path + 1);
+        if (dso->n_path > strlen(DELETED) && strcmp(to + dso->n_path - strlen(DELETED), DELETED) == 0)
+                to[dso->n_path - strlen(DELETED)] = '\0';
+}
+
 static int read_file_symbols(perfd_symbolizer *s, Dso *dso, Loaded *to) {
         Found found = { .fd = -1, .file = ELF_FILE_NULL };
         char path[PATH_LENGTH_MAX + 1];
         int r = 0;
 
-        memcpy(path, dso->path, dso->n_path + 1);
-        if (dso->n_path > strlen(DELETED) && strcmp(path + dso->n_path - strlen(DELETED), DELETED) == 0)
-                path[dso->n_path - strlen(DELETED)] = '\0';
+        copy_path(dso, path);
         if (find_program(s, dso, path, &found)) {
                 if (dso->id.n == 0)
                         dso->id = found.file.id;
@@ -199,16 +203,26 @@ static int read_file_symbols(perfd_symbolizer *s, Dso *dso, Loaded *to) {
 }
 
 /* Ours is that of all processes of this kernel with words of as many bits. */
-static int read_vdso(perfd_symbolizer *s, Dso *dso, ElfSymbols *symbols) {
+static bool open_vdso(const perfd_symbolizer *s, const Dso *dso, ElfFile *f) {
         const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)getauxval(AT_SYSINFO_EHDR);
         const size_t n = header ? header->e_shoff + (size_t)header->e_shnum * header->e_shentsize : 0;
         char *copy = n > 0 && n <= VDSO_MAX ? malloc(n) : NULL;
-        ElfFile f = ELF_FILE_NULL;
-        int r = 0;
 
         if (copy)
                 memcpy(copy, header, n);
-        if (elf_file_open_bytes(&f, copy, n, n) && (dso->has_mapped_id ? has_same_id(dso, &f) : !s->is_remote)) {
+        if (!elf_file_open_bytes(f, copy, n, n))
+                return false;
+        if (dso->has_mapped_id ? has_same_id(dso, f) : !s->is_remote)
+                return true;
+        elf_file_close(f);
+        return false;
+}
+
+static int read_vdso(const perfd_symbolizer *s, Dso *dso, ElfSymbols *symbols) {
+        ElfFile f = ELF_FILE_NULL;
+        int r = 0;
+
+        if (open_vdso(s, dso, &f)) {
                 dso->id = f.id;
                 elf_symbols_read_segments(symbols, &f);
                 r = elf_symbols_read(symbols, &f, f.has_symbols ? SHT_SYMTAB : SHT_DYNSYM);
@@ -216,6 +230,21 @@ static int read_vdso(perfd_symbolizer *s, Dso *dso, ElfSymbols *symbols) {
                 dso->note = "the vdso of this kernel is another one";
         elf_file_close(&f);
         return r;
+}
+
+bool dso_open(perfd_symbolizer *s, Dso *dso, int *ret_fd, ElfFile *ret) {
+        Found found = { .fd = -1, .file = ELF_FILE_NULL };
+        char path[PATH_LENGTH_MAX + 1];
+
+        *ret_fd = -1;
+        if (dso->kind == DSO_VDSO)
+                return open_vdso(s, dso, ret);
+        copy_path(dso, path);
+        if (!find_program(s, dso, path, &found))
+                return false;
+        *ret_fd = found.fd;
+        *ret = found.file;
+        return true;
 }
 
 int dso_load(perfd_symbolizer *s, Dso *dso) {

@@ -68,6 +68,7 @@ void perfd_symbolizer_free(perfd_symbolizer *s) {
         kernel_deinit(&s->kernel);
         debuginfod_free(s->debuginfod);
         free(s->inlined);
+        free(s->unwinder.cache);
         free(s->build_ids);
         free(s->root);
         free(s->kallsyms);

@@ -12,6 +12,7 @@
 #include "client/symbols/address-map.h"
 #include "client/symbols/elf-symbols.h"
 #include "client/symbols/line-index.h"
+#include "client/symbols/unwind.h"
 
 #define HASH_SIZE 4096 /* a power of two */
 #define CACHE_SIZE 2048
@@ -43,6 +44,8 @@ typedef struct Dso {
         ElfSymbols *symbols;       /* NULL: none */
         LineIndex *lines;          /* NULL: none; only with symbols */
         const char *line_note;     /* why there are none, or not all, or "" */
+        bool has_frames_tried;
+        CallFrames *frames;        /* NULL: none */
         size_t n_path;
         char path[];
 } Dso;
@@ -130,6 +133,7 @@ struct perfd_symbolizer {
         perfd_symbolizer_counts counts;
         perfd_frame *inlined;   /* that were given last */
         size_t inlined_room;
+        Unwinder unwinder;
         Cached cache[CACHE_SIZE];
 };
 
@@ -158,8 +162,13 @@ void lines_set(const Dso *dso, uint64_t address, perfd_frame *frame);
 /* find.c: as perfd_symbolizer_find(), and the file that it is in (NULL: none). */
 int find_frame(perfd_symbolizer *s, uint32_t pid, uint64_t time, uint64_t ip, bool is_kernel, perfd_frame *ret, Dso **ret_dso);
 
+/* What is mapped in a process at an address; of one that began before the records did, what it has now. NULL: nothing is. 0; -ENOMEM */
+int user_mapping(perfd_symbolizer *s, uint32_t pid, uint64_t time, uint64_t ip, Validity *validity, Process **ret_owner, const Mapping **ret);
+
 /* load.c: its symbols, or a note why there are none. 0; -ENOMEM */
 int dso_load(perfd_symbolizer *s, Dso *dso);
+/* The file itself; fd -1: it is not in one. False: it is not there. */
+bool dso_open(perfd_symbolizer *s, Dso *dso, int *ret_fd, ElfFile *ret);
 /* debug-file.c: a file of that build id in the directories of build ids. False: there is none */
 bool debug_file_by_id(const perfd_symbolizer *s, const BuildId *id, bool is_debug, int *ret_fd, ElfFile *ret);
 /* The same of a server, where that is asked for. */
