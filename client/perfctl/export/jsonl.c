@@ -17,6 +17,7 @@ static bool take(void *userdata, const SourceSample *sample) {
 
         l->has_samples = true;
         l->plans.frames = sample->frames;
+        l->plans.n_frames = sample->n_frames;
         item_print_json(l->out, &l->plans, sample->item, sample->wall, false);
         return l->out->error == 0;
 }

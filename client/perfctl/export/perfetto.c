@@ -364,7 +364,8 @@ static bool has_callchain(const perfd_item *item) {
         const uint64_t *addresses;
 
         return perfd_item_has_more(item) && (perfd_item_callchain(item, PERFD_CALLCHAIN_KERNEL, &addresses) > 0 ||
-                                             perfd_item_callchain(item, PERFD_CALLCHAIN_USER, &addresses) > 0);
+                                             perfd_item_callchain(item, PERFD_CALLCHAIN_USER, &addresses) > 0 ||
+                                             perfd_item_user_stack(item).length > 0);
 }
 
 static int put(Exporter *x, const SourceSample *sample) {

@@ -224,17 +224,19 @@ static const NamedFrame *put_named_frames(Json *j, const NamedFrame *frame, bool
         return frame + 1;
 }
 
-/* frames: from the one of its first address on; NULL: they have no names. Gives those that are left. */
+/* frames: from the one of its first address on, of a program to the last one; NULL: they have no names. Gives those that are left. */
 static const NamedFrame *put_callchain(Json *j, const ItemPlans *plans, const perfd_item *item, perfd_callchain part, const char *name,
                                        const NamedFrame *frames) {
         const uint64_t *addresses;
         size_t n = perfd_item_callchain(item, part, &addresses);
 
+        if (frames && part == PERFD_CALLCHAIN_USER)
+                n = (size_t)(plans->frames + plans->n_frames - frames);
         if (n == 0)
                 return frames;
         json_put_name(j, name);
         json_begin(j, '[');
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; frames && part == PERFD_CALLCHAIN_USER ? frames < plans->frames + plans->n_frames : i < n; i++)
                 if (frames)
                         frames = put_named_frames(j, frames, plans->has_lines);
                 else if (plans && plans->has_frames)

@@ -250,6 +250,15 @@ static void put_stack(ItemText *t, perfd_text stack) {
         }
 }
 
+static bool is_unwound(const ItemText *t, const perfd_item *item) {
+        const uint64_t *addresses;
+        size_t n = 0;
+
+        for (size_t i = 0; t->frames && i < t->n_frames; i++)
+                n += !t->frames[i].is_inlined;
+        return n > perfd_item_callchain(item, PERFD_CALLCHAIN_KERNEL, &addresses) + perfd_item_callchain(item, PERFD_CALLCHAIN_USER, &addresses);
+}
+
 void parts_put_lines(ItemText *t, const perfd_item *item) {
         const perfd_data_source *d = perfd_item_data_source(item);
         char words[WORDS_MAX];
@@ -264,5 +273,6 @@ void parts_put_lines(ItemText *t, const perfd_item *item) {
         put_branches(t, item);
         put_registers(t, "user regs", perfd_item_user_registers(item));
         put_registers(t, "interrupt regs", perfd_item_interrupt_registers(item));
-        put_stack(t, perfd_item_user_stack(item));
+        if (!is_unwound(t, item)) /* else it is the callchain */
+                put_stack(t, perfd_item_user_stack(item));
 }

@@ -43,6 +43,7 @@ typedef struct ItemPlans {
         bool has_frames;      /* JSON: callchains are lists of frames, and not of addresses */
         bool has_lines;       /* JSON: these have source lines */
         const NamedFrame *frames; /* JSON: of the item that is to be printed, as frame_names_of() has them; NULL: it has no names */
+        size_t n_frames;  /* of them: more than its callchain, where its stack was unwound */
         ItemPlan **list;      /* by a hash of the id */
         size_t n, room;
         const ItemPlan *last; /* found */

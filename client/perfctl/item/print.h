@@ -22,6 +22,7 @@ typedef struct ItemText {
         size_t event_width;
         Kallsyms *symbols; /* for addresses that a print format shows by name */
         const NamedFrame *frames; /* of the item that is to be printed, as frame_names_of() has them; NULL: those of the kernel by `symbols` */
+        size_t n_frames;  /* of them: more than its callchain, where its stack was unwound */
         bool has_heading; /* it was printed */
         LineWrap wrap;
         bool has_pair;    /* the line has something behind its event */

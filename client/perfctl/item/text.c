@@ -222,12 +222,12 @@ static const NamedFrame *put_named_frames(ItemText *t, const char *name, const N
         return frame;
 }
 
-/* frames: from the one of its first address on; NULL: they have no names. Gives those that are left. */
+/* frames: from the one of its first address on, of a program to the last one; NULL: they have no names. Gives those that are left. */
 static const NamedFrame *put_callchain(ItemText *t, const perfd_item *item, perfd_callchain part, const char *name, const NamedFrame *frames) {
         const uint64_t *addresses;
         size_t n = perfd_item_callchain(item, part, &addresses);
 
-        for (size_t i = 0; i < n; i++, name = "") {
+        for (size_t i = 0; frames && part == PERFD_CALLCHAIN_USER ? frames < t->frames + t->n_frames : i < n; i++, name = "") {
                 if (frames) {
                         frames = put_named_frames(t, name, frames);
                         continue;

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/perfctl/names/recorded-host.h"
+
 #define N_FOUND ((size_t)1 << 15)     /* a power of two */
 #define N_RECENT ((size_t)1 << 12)    /* the same */
 #define N_PROCESSES ((size_t)1 << 12) /* the same: processes share one, which costs another look at most */
@@ -36,6 +38,7 @@ typedef struct NameSlot {
 
 struct FrameNames {
         perfd_symbolizer *symbolizer;
+        uint32_t machine;
         NameSlot *names;
         size_t n_names, names_room; /* room: a power of two, at least half of it free */
         const FrameName *recent[N_RECENT]; /* names that are kept, by where the symbolizer had their texts */
@@ -54,6 +57,7 @@ FrameNames *frame_names_new(const perfd_symbolizer_options *options) {
         f->symbolizer = must_have(perfd_symbolizer_new(options));
         f->has_lines = options && options->has_lines;
         f->max = SIZE_MAX;
+        f->machine = MACHINE_OF_ITEM;
         f->names_room = 1024;
         f->names = must_have(calloc(f->names_room, sizeof(*f->names)));
         return f;
@@ -76,6 +80,10 @@ FrameNames *frame_names_free(FrameNames *f) {
 
 void frame_names_set_max(FrameNames *f, size_t max) {
         f->max = max;
+}
+
+void frame_names_set_machine(FrameNames *f, uint32_t machine) {
+        f->machine = machine;
 }
 
 /* ---- what happens to memory ----------------------------------------------------------------------------------------------------- */
@@ -292,16 +300,37 @@ static size_t lower(size_t a, size_t b) {
         return a < b ? a : b;
 }
 
+/* The kernel follows frame pointers, which few programs have; or it was told not to. 0: no more than those n are known. */
+static size_t unwind(FrameNames *f, const perfd_item *item, size_t n, const perfd_caller **ret) {
+        const perfd_registers *sampled = perfd_item_has_more(item) ? perfd_item_user_registers(item) : NULL;
+        perfd_registers registers;
+        size_t n_unwound;
+
+        if (!sampled || perfd_item_user_stack(item).length == 0)
+                return 0;
+        registers = *sampled;
+        if (f->machine != MACHINE_OF_ITEM)
+                registers.machine = f->machine;
+        must_be_done(perfd_symbolizer_unwind(f->symbolizer, perfd_item_pid(item), perfd_item_time(item), &registers, perfd_item_user_stack(item),
+                                             ret, &n_unwound));
+        return n_unwound < n ? 0 : n_unwound;
+}
+
 size_t frame_names_of_callchain(FrameNames *f, const perfd_item *item, const NamedFrame **ret) {
         const uint32_t pid = perfd_item_pid(item);
         const uint64_t time = perfd_item_time(item);
         const uint64_t *kernel, *user;
         const size_t n_kernel = lower(perfd_item_callchain(item, PERFD_CALLCHAIN_KERNEL, &kernel), f->max);
-        const size_t n_user = lower(perfd_item_callchain(item, PERFD_CALLCHAIN_USER, &user), f->max - n_kernel);
+        const size_t n_all = perfd_item_callchain(item, PERFD_CALLCHAIN_USER, &user), room = f->max - n_kernel;
+        const perfd_caller *callers;
+        const size_t n_callers = room > 0 ? lower(unwind(f, item, n_all, &callers), room) : 0;
+        const size_t n_user = n_callers > 0 ? 0 : lower(n_all, room);
         size_t n = 0;
 
         for (size_t i = 0; i < n_kernel; i++)
                 n = add_frames(f, n, find(f, pid, time, kernel[i], true, i > 0));
+        for (size_t i = 0; i < n_callers; i++)
+                n = add_frames(f, n, find(f, pid, time, callers[i].ip, false, callers[i].returns));
         for (size_t i = 0; i < n_user; i++) /* where the program enters the kernel, it returns behind the instruction */
                 n = add_frames(f, n, find(f, pid, time, user[i], false, i > 0));
         *ret = f->frames;

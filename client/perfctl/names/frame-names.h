@@ -32,6 +32,8 @@ FrameNames *frame_names_new(const perfd_symbolizer_options *options);
 FrameNames *frame_names_free(FrameNames *f);
 /* Who needs no more than that many of the innermost addresses of a callchain does not wait until the others are named. 1 or more */
 void frame_names_set_max(FrameNames *f, size_t max);
+/* EM_* of elf.h: whose registers are those of samples; MACHINE_OF_ITEM, as from the beginning: as the sample says. */
+void frame_names_set_machine(FrameNames *f, uint32_t machine);
 
 /* What a record that perfd_recording_next() gave last says of memory; others are no matter. */
 void frame_names_feed(FrameNames *f, perfd_recording *r, const perfd_recorded *record);
@@ -46,7 +48,8 @@ void frame_names_changed(FrameNames *f, uint32_t pid, uint64_t time);
 void frame_names_find(FrameNames *f, uint32_t pid, uint64_t time, uint64_t ip, bool is_kernel, bool returns, NamedFrame *ret);
 /*
  * The frames of a sample, the innermost first: those of the kernel, then those of the program; of one without a callchain its ip, if it has
- * one. What was inlined at an address comes before the function that it is in. Valid until the next call.
+ * one. What was inlined at an address comes before the function that it is in. A copy of the user's stack is unwound, where that shows no fewer
+ * callers than the callchain. Valid until the next call.
  */
 size_t frame_names_of(FrameNames *f, const perfd_item *item, const NamedFrame **ret);
 /* The same of the callchain alone. */

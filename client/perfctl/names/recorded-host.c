@@ -1,5 +1,6 @@
 #include "client/perfctl/names/recorded-host.h"
 
+#include <elf.h>
 #include <string.h>
 #include <sys/utsname.h>
 
@@ -41,6 +42,25 @@ bool recorded_host_is_another(perfd_recording *r) {
         if (uname(&here) != 0)
                 return false;
         return is_another(r, "HOSTNAME", here.nodename) || is_another(r, "OSRELEASE", here.release);
+}
+
+static void take_machine(void *userdata, const char *key, perfd_text text) {
+        static const struct { const char *name; uint32_t machine; } known[] = { { "x86_64", EM_X86_64 }, { "aarch64", EM_AARCH64 } };
+        uint32_t *machine = userdata;
+
+        (void)key;
+        *machine = EM_NONE;
+        for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+                if (text.length == strlen(known[i].name) && memcmp(text.bytes, known[i].name, text.length) == 0)
+                        *machine = known[i].machine;
+}
+
+uint32_t recorded_machine(perfd_recording *r) {
+        static const perfd_feature_visitor visitor = { .text = take_machine };
+        uint32_t machine = MACHINE_OF_ITEM;
+
+        visit(r, "ARCH", &visitor, &machine);
+        return machine;
 }
 
 /* ---- time ----------------------------------------------------------------------------------------------------------------------- */

@@ -9,5 +9,9 @@
  */
 bool recorded_host_is_another(perfd_recording *r);
 
+/* EM_* of elf.h of x86-64 and arm64, which registers of it are of; EM_NONE of others. Without a word of it: this machine's, MACHINE_OF_ITEM. */
+#define MACHINE_OF_ITEM UINT32_MAX
+uint32_t recorded_machine(perfd_recording *r);
+
 /* CLOCK_REALTIME less the clock of the samples, ns, as the section CLOCK_DATA says it. False: it does not, as far as it has been read. */
 bool recorded_wall_offset(perfd_recording *r, int64_t *ret);

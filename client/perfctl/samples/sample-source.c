@@ -1,6 +1,8 @@
 /* Each record tells the symbolizer what it says of memory before the next sample is named. */
 #include "client/perfctl/samples/sample-source.h"
 
+#include <elf.h>
+#include <endian.h>
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
@@ -60,19 +62,11 @@ static bool is_asked_for(const Perfctl *p, const char *name) {
         return p->n_arguments == 0;
 }
 
-static void note_stacks(const Reading *r, const perfd_recorded_event *e) {
-        if (r->source->has_names && (e->sample_type & PERF_SAMPLE_STACK_USER))
-                (void)perfctl_fail(r->p, PERFCTL_OK, "%s: %s has copies of user stacks (--call-graph dwarf), which are not unwound: callchains "
-                                   "lack the callers in user space", r->source->input, e->name);
-}
-
 /* Of a pipe they come one by one. */
 static void look_at_events(Reading *r) {
         for (const perfd_recorded_event *e; (e = perfd_recording_event(r->recording, r->n_events)); r->n_events++) {
                 r->is_wanted = must_have(reallocarray(r->is_wanted, r->n_events + 1, sizeof(*r->is_wanted)));
                 r->is_wanted[r->n_events] = is_asked_for(r->p, e->name);
-                if (r->is_wanted[r->n_events])
-                        note_stacks(r, e);
                 if (r->is_wanted[r->n_events] && r->source->event)
                         r->source->event(r->source->userdata, e);
         }
@@ -85,6 +79,20 @@ static bool is_wanted(Reading *r, const perfd_item *item) {
         if (id > r->n_events)
                 look_at_events(r);
         return r->is_wanted[id - 1];
+}
+
+static void note_stacks(const Reading *r, uint32_t machine) {
+        const bool is_swapped = (perfd_recording_byte_order(r->recording) == PERFD_BIG_ENDIAN) != (BYTE_ORDER == BIG_ENDIAN);
+        const perfd_recorded_event *e;
+
+        if (!is_swapped && machine != EM_NONE)
+                return;
+        for (size_t i = 0; (e = perfd_recording_event(r->recording, i)); i++)
+                if (e->sample_type & PERF_SAMPLE_STACK_USER) {
+                        (void)perfctl_fail(r->p, PERFCTL_OK, "%s: copies of user stacks (--call-graph dwarf) are unwound of x86-64 and arm64 only, and "
+                                           "these are of another machine: callchains lack the callers in user space", r->source->input);
+                        return;
+                }
 }
 
 /*
@@ -103,6 +111,8 @@ static FrameNames *names_of(Reading *r) {
         r->names = frame_names_new(&options);
         if (r->source->frames_max > 0)
                 frame_names_set_max(r->names, r->source->frames_max);
+        frame_names_set_machine(r->names, recorded_machine(r->recording));
+        note_stacks(r, recorded_machine(r->recording));
         return r->names;
 }
 

@@ -22,6 +22,7 @@ static bool put(void *userdata, const SourceSample *sample) {
         Script *s = userdata;
 
         s->plans.frames = s->text.frames = sample->frames;
+        s->plans.n_frames = s->text.n_frames = sample->n_frames;
         if (s->p->json)
                 item_print_json(&s->p->out, &s->plans, sample->item, sample->wall, false);
         else

@@ -169,12 +169,14 @@ static bool is_for_names(const Watch *w, const perfd_item *item) {
 /* Of what is to be printed next. */
 static void name_frames(Watch *w, const perfd_item *item) {
         const NamedFrame *frames = NULL;
+        size_t n = 0;
 
         if (perfd_item_record(item) != PERFD_SAMPLE)
                 live_names_feed(w->names, item);
         else if (perfd_item_has_more(item))
-                (void)frame_names_of_callchain(w->names, item, &frames);
+                n = frame_names_of_callchain(w->names, item, &frames);
         w->plans.frames = w->text.frames = frames;
+        w->plans.n_frames = w->text.n_frames = n;
 }
 
 static void on_item(void *userdata, const perfd_item *item) {
