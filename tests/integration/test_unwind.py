@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Copies of user stacks, unwound: the callers that perf script shows, frame by frame, of a program without frame pointers. Needs root, for perf record."""
+"""Copies of user stacks, unwound: the callers that perf script shows, frame by frame, of a program without frame pointers, and the same
+of a live host. Needs root, for perf record."""
 import json
 import os
 import re
@@ -8,7 +9,7 @@ import tempfile
 import perfd
 from perfd import check, equal
 from test_perfctl import PERFCTL
-from test_symbols import run
+from test_symbols import live, run
 
 # Each round makes system calls in a chain of functions, out of a callback of the C library, and in a handler of a signal.
 PROGRAM = r"""
@@ -115,6 +116,19 @@ def test_clock():
         run("perf", "record", "-q", "-e", "cpu-clock:u", "-F", "2000", "--call-graph", "dwarf,4096", "-o", path, "--", build(folder), "30000")
         chains = compare(path)
         check(len({tuple(names(chain)) for _, chain in chains}) > 5, f"few places in {len(chains)} samples")
+
+
+
+def test_live():
+    """Of an event of the daemon with the registers and the stack in its samples."""
+    with perfd.Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        rows = live(daemon, "--json", "watch", CALLS, "--callchain", "kernel", "--attr", "sample-type=regs-user,stack-user", "--attr",
+                    "sample-regs-user=0xff0fff", "--attr", "sample-stack-user=8192", "--", build(folder), "3")
+    chains = [[frame["symbol"] for frame in row["user_callchain"]] for row in rows if row["kind"] == "sample" and row["comm"] == "deep"]
+    direct = ["leaf", "dynamic", "second", "first", "again", "main"]
+    equal(sum(chain[1:7] == direct for chain in chains), 3, "calls of main()")
+    equal(sum("on_signal" in chain and "raise" in chain for chain in chains), 3, "calls of the handler")
+    equal({chain[-1] for chain in chains}, {"_start"}, "where all begin")
 
 
 if __name__ == "__main__":
