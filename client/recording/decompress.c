@@ -121,7 +121,7 @@ static int break_off(perfd_recording *r, const char *why) {
         return recording_damage(r, d->offset, "a compressed record: %s; nothing of those behind it can be read", why);
 }
 
-int decompress_next(perfd_recording *r, const perfd_recorded **ret) {
+int decompress_next(perfd_recording *r, perfd_recorded **ret) {
         Decompress *d = r->decompress;
 
         for (;;) {

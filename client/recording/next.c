@@ -126,7 +126,7 @@ static int keep_tracing(perfd_recording *r, uint64_t size, Bytes *body) {
         return code != 0 ? code : pipe_tracing_take(r, &all);
 }
 
-static int read_next(perfd_recording *r, const perfd_recorded **ret) {
+static int read_next(perfd_recording *r, perfd_recorded **ret) {
         uint32_t type = 0;
         uint16_t misc = 0;
         uint64_t size = 0;
@@ -152,7 +152,14 @@ static int read_next(perfd_recording *r, const perfd_recorded **ret) {
 }
 
 int recording_read(perfd_recording *r, const perfd_recorded **ret) {
-        int code = read_next(r, ret);
+        perfd_recorded *record;
+        int code = read_next(r, &record);
 
-        return code == 0 && (*ret)->type < PERF_DATA_HEADER_ATTR ? ids_build(r) : code;
+        if (code == 0 && record->type < PERF_DATA_HEADER_ATTR) {
+                code = ids_build(r);
+                recording_drop_surplus(r, record);
+        }
+        if (code == 0)
+                *ret = record;
+        return code;
 }

@@ -137,6 +137,12 @@ int ids_build(perfd_recording *r);
 /* NULL: no event has that id. */
 const Event *ids_find(const perfd_recording *r, uint64_t id);
 
+/* sample.c: bytes of the sample id of a record that is no sample; and whether one that ends there names this event. */
+size_t record_id_size(uint64_t sample_type);
+bool record_is_of(perfd_recording *r, const perfd_recorded *record, size_t end, const Event *e);
+/* surplus.c: what the kernel has not written at the end of a side record. */
+void recording_drop_surplus(perfd_recording *r, perfd_recorded *record);
+
 /* features.c: the bytes of one. 0; PERFD_E_INVALID: it has none; -ENOMEM, -errno */
 int feature_get(perfd_recording *r, unsigned bit, Bytes *ret);
 
@@ -164,7 +170,7 @@ int rounds_check(const perfd_recording *r, bool *ret_is_sorted, bool *ret_keep);
 /* decompress.c: the records in a compressed one become those that follow. 0; -ENOMEM */
 int decompress_feed(perfd_recording *r, uint32_t type, const Bytes *b, uint64_t offset);
 /* The next record that is whole. 0; PERFD_E_ENDED: the next one is that of the recording itself; -ENOMEM */
-int decompress_next(perfd_recording *r, const perfd_recorded **ret);
+int decompress_next(perfd_recording *r, perfd_recorded **ret);
 /* Behind all: what is left of a record is a damage. 0; -ENOMEM */
 int decompress_end(perfd_recording *r);
 /* Takes NULL. */

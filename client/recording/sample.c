@@ -62,6 +62,16 @@ static const Event *find_event(perfd_recording *r, const perfd_recorded *record)
         return id == 0 && !is_sample ? &r->events[0] : ids_find(r, id); /* 0: perf has made the record itself */
 }
 
+size_t record_id_size(uint64_t sample_type) {
+        return sizeof(uint64_t) * count_bits(sample_type & ID_BITS);
+}
+
+bool record_is_of(perfd_recording *r, const perfd_recorded *record, size_t end, const Event *e) {
+        const size_t n = sizeof(uint64_t) * words_from_id(e->shown.sample_type);
+
+        return has_id(e->shown.sample_type) && n <= end && ids_find(r, word_at(r, record, end - n)) == e;
+}
+
 /* perf's own records, and those that it makes up for the kernel, have no time, or 0 or all ones in its place. */
 uint64_t recording_time(perfd_recording *r, const perfd_recorded *record) {
         const Event *e = record->type < KERNEL_RECORDS ? find_event(r, record) : NULL;

@@ -119,7 +119,8 @@ static void build(Built *b, const Case *c) {
 
 static void write_text(FILE *f, const char *name, perfd_text text) {
         (void)fprintf(f, " %s=%zu:", name, text.length);
-        (void)fwrite(text.bytes, 1, text.length, f);
+        if (text.length > 0)
+                (void)fwrite(text.bytes, 1, text.length, f);
 }
 
 static void write_chain(FILE *f, const perfd_item *item, perfd_callchain part) {

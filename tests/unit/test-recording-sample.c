@@ -277,6 +277,57 @@ static void test_layouts(void **state) {
                 }
 }
 
+static void build_id_end(Built *b, uint64_t sample_type, uint64_t id) {
+        built_u32(b, 10);
+        built_u32(b, 11);
+        built_u64(b, 6);
+        built_u64(b, id);
+        built_u64(b, b->swap ? UINT64_C(3) << 32 : 3);
+        if (sample_type & PERF_SAMPLE_IDENTIFIER)
+                built_u64(b, id);
+}
+
+/* KSYMBOL, BPF_EVENT and TEXT_POKE of several events: the kernel leaves what was in the ring behind the id, once more for each of them. */
+static void test_surplus(void **state) {
+        static const uint32_t types[] = { PERF_RECORD_KSYMBOL, PERF_RECORD_BPF_EVENT, PERF_RECORD_TEXT_POKE };
+
+        for (unsigned i = 0; i < 2 * 2 * 3 * 4; i++) {
+                const uint64_t sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_CPU | (i / 2 % 2 ? PERF_SAMPLE_IDENTIFIER : 0);
+                const uint32_t type = types[i / 4 % 3];
+                const perfd_recorded *record;
+                perfd_recorded_id id;
+                perfd_recording *r;
+                size_t at, end;
+
+                build_pipe(&built, i % 2, sample_type, 0, true);
+                at = built_record(&built, type, 0);
+                built_u64(&built, 0xffffffffc0002064); /* the address; of BPF_EVENT its type, flags and id */
+                if (type == PERF_RECORD_TEXT_POKE) {
+                        built_u16(&built, 5);
+                        built_u16(&built, 5);
+                        built_zeros(&built, 12); /* ten bytes, padded */
+                } else {
+                        built_u64(&built, 209); /* length, type and flags; the tag */
+                        if (type == PERF_RECORD_KSYMBOL)
+                                built_bytes(&built, "bpf_prog_0123\0\0", 16);
+                }
+                build_id_end(&built, sample_type, 201);
+                end = built.n;
+                for (unsigned k = 0; k < i / 12 % 4; k++)
+                        build_id_end(&built, sample_type, 0x7777);
+                built_record_end(&built, at);
+                r = open_built(&built);
+                record = next_of(r, type);
+                assert_int_equal(record->size, end - at - 8);
+                assert_int_equal(perfd_recording_id(r, record, &id), 0);
+                assert_ptr_equal(id.event, perfd_recording_event(r, 1));
+                assert_int_equal(id.tid, 11);
+                assert_int_equal(id.time, 6);
+                assert_int_equal(perfd_recording_damage_count(r), 0);
+                perfd_recording_free(r);
+        }
+}
+
 /* A sample of each size below its own is refused and said, and of its own is whole. */
 static void test_cut(void **state) {
         for (int swap = 0; swap < 2; swap++) {
@@ -343,6 +394,7 @@ int main(void) {
                 cmocka_unit_test(test_all),
                 cmocka_unit_test(test_layouts),
                 cmocka_unit_test(test_cut),
+                cmocka_unit_test(test_surplus),
                 cmocka_unit_test(test_lies),
         };
 
