@@ -331,6 +331,8 @@ def test_wrong():
             (["flame", "--comm", "bash"], 2, "--comm chooses among samples of a recording: it needs --input"),
             (["export", "--to", "folded", "--time", "1,"], 2, "--time chooses among samples of a recording: it needs --input"),
             (["export", "--to", "folded", "-i", PATH, "--off-cpu", "--comm", "bash"], 2, "--off-cpu needs the switches of all threads"),
+            (["script", "-i", PATH, "--time", ",0.000000001"], 0, "samples is one that the options choose"),
+            (["flame", "-i", PATH, "--comm", "nobody", "-o", "x"], 1, "samples is one that the options choose"),
             (["script", "-i", PATH, "--only", "symbol=main"], 2, "`report` chooses rows by them"),
             (["script", "-i", PATH, "--pid", "1-x"], 2, "'1-x' is neither one nor a range"),
             (["script", "-i", PATH, "--time", "2,1"], 2, "ends before it begins"),

@@ -101,7 +101,7 @@ int sample_profile_end(SampleProfile *s, const char *input, int code) {
         if (s->profile)
                 s->profile->duration_nsec = s->last_time - s->first_time;
         if (s->status == 0 && code == 0 && !s->profile)
-                return perfctl_fail(s->p, PERFCTL_FAILED, "%s: it has no samples%s", input ? input : "the live host", s->p->n_arguments > 0 ? " of these events" : "");
+                return perfctl_fail(s->p, PERFCTL_FAILED, "%s: it has no samples to add up%s", input ? input : "the live host", s->p->n_arguments > 0 ? " of these events" : "");
         return s->status != 0 ? s->status : code;
 }
 

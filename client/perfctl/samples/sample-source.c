@@ -30,6 +30,7 @@ typedef struct Reading {
         bool *is_wanted;   /* of the event with that index */
         size_t n_events;
         uint64_t lost;
+        uint64_t n_left_out, n_taken; /* samples that are not chosen, and those that are */
         bool is_over;
         Progress progress;
 } Reading;
@@ -134,8 +135,13 @@ static uint64_t wall_of(Reading *r, uint64_t time) {
 static void take(Reading *r, const perfd_item *item) {
         SourceSample sample = { .item = item, .event = perfd_item_event(item)->name };
 
-        if (!is_wanted(r, item) || (r->source->choice && !sample_choice_takes(r->source->choice, item, sample.event)))
+        if (!is_wanted(r, item))
                 return;
+        if (r->source->choice && !sample_choice_takes(r->source->choice, item, sample.event)) {
+                r->n_left_out++;
+                return;
+        }
+        r->n_taken++;
         sample.weight = weight_of(r, item);
         sample.wall = wall_of(r, perfd_item_time(item));
         if (r->source->has_names)
@@ -206,6 +212,9 @@ static int tell_end(const Reading *r) {
         if (r->lost > 0)
                 (void)perfctl_fail(r->p, PERFCTL_OK, "%s: the kernel had no room for %" PRIu64 " records, which are missing", r->source->input,
                                    r->lost);
+        if (r->n_taken == 0 && r->n_left_out > 0)
+                (void)perfctl_fail(r->p, PERFCTL_OK, "%s: none of its %" PRIu64 " samples is one that the options choose", r->source->input,
+                                   r->n_left_out);
         return n > 0 ? PERFCTL_FAILED : PERFCTL_OK;
 }
 
