@@ -22,7 +22,7 @@ import profile_pb2 # pylint: disable=import-error,wrong-import-position
 LOCK = frame("lock", kind=KERNEL, address=0x20)
 SMALL = [
     sample("server", ["main", "serve", "read", LOCK], 30, 3000, 100, 101, "web"),
-    sample("server", ["main", "serve", frame("parse", kind=INLINED, file="parse.c", line=7, address=0x99)], 50, 5000, 100, 102),
+    sample("server", ["main", frame("serve", address=0x99), frame("parse", kind=INLINED, file="parse.c", line=7, address=0x99)], 50, 5000, 100, 102),
     sample("server", ["main", "serve", "serve", "read"], 10, 1000, 100, 101, "web"),
     sample("worker", ["main", frame("[off-cpu]", kind=OFF_CPU), ], 10, 1000, 200, 200),
 ]
@@ -115,7 +115,7 @@ def test_pprof():
     functions, locations, mappings = ({x.id: x for x in xs} for xs in (p.function, p.location, p.mapping))
     found = []
     for s in p.sample:
-        names = [text[functions[locations[i].line[0].function_id].name] for i in s.location_id]
+        names = [text[functions[line.function_id].name] for i in s.location_id for line in locations[i].line]
         labels = {text[label.key]: text[label.str] or label.num for label in s.label}
         found.append((names, list(s.value), labels))
     expected = []
