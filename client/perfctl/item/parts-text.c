@@ -261,6 +261,7 @@ static bool is_unwound(const ItemText *t, const perfd_item *item) {
 
 void parts_put_lines(ItemText *t, const perfd_item *item) {
         const perfd_data_source *d = perfd_item_data_source(item);
+        const bool unwound = is_unwound(t, item); /* then the callchain says it */
         char words[WORDS_MAX];
 
         if (d) {
@@ -271,8 +272,9 @@ void parts_put_lines(ItemText *t, const perfd_item *item) {
                 output_put_char(t->out, '\n');
         }
         put_branches(t, item);
-        put_registers(t, "user regs", perfd_item_user_registers(item));
+        if (!unwound)
+                put_registers(t, "user regs", perfd_item_user_registers(item));
         put_registers(t, "interrupt regs", perfd_item_interrupt_registers(item));
-        if (!is_unwound(t, item)) /* else it is the callchain */
+        if (!unwound)
                 put_stack(t, perfd_item_user_stack(item));
 }

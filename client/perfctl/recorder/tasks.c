@@ -24,6 +24,7 @@ static int put_comm(void *userdata, uint32_t pid, uint32_t tid, perfd_text comm)
         const uint32_t tasks[2] = { pid, tid };
         const RecorderId id = id_of(r, pid, tid);
 
+        early_tasks_see(&r->early, pid);
         return recorder_put_record(r, PERF_RECORD_COMM, 0, tasks, sizeof(tasks), comm, &id);
 }
 
@@ -40,7 +41,9 @@ static int put_mmap2(void *userdata, const RunningMapping *running) {
 static int put_processes(Recorder *r) {
         const RunningTasks tasks = { .userdata = r, .pids = r->pids, .n_pids = r->n_pids, .comm = put_comm, .mapping = put_mmap2 };
 
-        return running_tasks_read(&tasks);
+        int code = r->n_pids > 0 ? running_tasks_read(&tasks) : early_tasks_put(&r->here, &tasks);
+
+        return code == 0 ? early_tasks_put(&r->early, &tasks) : code;
 }
 
 /* ---- the kernel ------------------------------------------------------------------------------------------------------------------- */
@@ -99,10 +102,11 @@ static int put_modules(Recorder *r) {
         return code;
 }
 
+/* Processes first: they may end. */
 int recorder_put_tasks(Recorder *r) {
-        int code = put_kernel(r);
+        int code = put_processes(r);
 
         if (code == 0)
-                code = put_modules(r);
-        return code == 0 ? put_processes(r) : code;
+                code = put_kernel(r);
+        return code == 0 ? put_modules(r) : code;
 }
