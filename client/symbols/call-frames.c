@@ -41,31 +41,34 @@ static uint8_t take_u8(Bytes *b) {
         return from ? *from : 0;
 }
 
-static uint64_t take_uleb(Bytes *b) {
-        uint64_t v = 0;
-        unsigned shift = 0;
+/* LEB128; bits: that were there. Gives the last byte. */
+static uint8_t take_leb(Bytes *b, uint64_t *ret, unsigned *bits) {
         uint8_t byte;
 
+        *ret = 0;
+        *bits = 0;
         do {
                 byte = take_u8(b);
-                if (shift < 64)
-                        v |= (uint64_t)(byte & 0x7f) << shift;
-                shift += 7;
+                if (*bits < 64)
+                        *ret |= (uint64_t)(byte & 0x7f) << *bits;
+                *bits += 7;
         } while (byte & 0x80);
+        return byte;
+}
+
+static uint64_t take_uleb(Bytes *b) {
+        uint64_t v;
+        unsigned bits;
+
+        (void)take_leb(b, &v, &bits);
         return v;
 }
 
 static int64_t take_sleb(Bytes *b) {
-        uint64_t v = 0;
-        unsigned shift = 0;
-        uint8_t byte;
+        uint64_t v;
+        unsigned shift;
+        uint8_t byte = take_leb(b, &v, &shift);
 
-        do {
-                byte = take_u8(b);
-                if (shift < 64)
-                        v |= (uint64_t)(byte & 0x7f) << shift;
-                shift += 7;
-        } while (byte & 0x80);
         if (shift < 64 && (byte & 0x40))
                 v |= ~UINT64_C(0) << shift;
         return (int64_t)v;

@@ -156,9 +156,9 @@ static void on_start(void *userdata, const perfd_start *s) {
         r->has_begun = true;
         choose_pids(r);
         if (r->n_pids == 0)
-                early_tasks_read(&r->here);
+                proc_tasks_read(&r->here);
         else
-                early_tasks_deinit(&r->early);
+                proc_tasks_deinit(&r->early);
         recorder_put_head(r);
         if (r->has_failed)
                 return;
@@ -297,8 +297,8 @@ static void recorder_deinit(Recorder *r) {
         }
         free(r->events);
         free(r->pids);
-        early_tasks_deinit(&r->early);
-        early_tasks_deinit(&r->here);
+        proc_tasks_deinit(&r->early);
+        proc_tasks_deinit(&r->here);
 }
 
 /* A stream that failed has a recording up to there. */
@@ -331,7 +331,7 @@ int recorder_run(Perfctl *p, const perfd_subscription *subscription, const Recor
         callbacks.gap = on_gap;
         callbacks.end = on_end;
         if (code == 0 && !perfctl_get(p, "pid"))
-                early_tasks_read(&r.early);
+                proc_tasks_read(&r.early);
         if (code == 0)
                 code = stream_loop_run(&r.loop, subscription, &callbacks, choose);
         progress_end(&r.progress); /* of a stream that was lost */

@@ -1,7 +1,7 @@
 /* For `record`: items of a stream that become records of a file. */
 #pragma once
 
-#include "client/perfctl/recorder/early-tasks.h"
+#include "client/perfctl/recorder/proc-tasks.h"
 #include "client/perfctl/print/progress.h"
 #include "client/perfctl/recorder/state.h"
 #include "client/perfctl/stream/stream-loop.h"
@@ -48,7 +48,7 @@ typedef struct Recorder {
         uint64_t flushed;  /* CLOCK_MONOTONIC, ns */
         uint32_t *pids;   /* all that is recorded is of these and of what descends from them; with n_pids 0 of the whole host */
         size_t n_pids;
-        EarlyTasks early, here; /* of the whole host: before events were added, and when the stream began */
+        ProcTasks early, here; /* of the whole host: before events were added, and when the stream began */
         bool has_callchain; /* asked for, of events that are added later */
         bool has_failed;   /* which was said */
         bool has_begun;    /* the stream: its events are the writer's */

@@ -24,7 +24,7 @@ static int put_comm(void *userdata, uint32_t pid, uint32_t tid, perfd_text comm)
         const uint32_t tasks[2] = { pid, tid };
         const RecorderId id = id_of(r, pid, tid);
 
-        early_tasks_see(&r->early, pid);
+        proc_tasks_set_written(&r->early, pid);
         return recorder_put_record(r, PERF_RECORD_COMM, 0, tasks, sizeof(tasks), comm, &id);
 }
 
@@ -41,9 +41,9 @@ static int put_mmap2(void *userdata, const RunningMapping *running) {
 static int put_processes(Recorder *r) {
         const RunningTasks tasks = { .userdata = r, .pids = r->pids, .n_pids = r->n_pids, .comm = put_comm, .mapping = put_mmap2 };
 
-        int code = r->n_pids > 0 ? running_tasks_read(&tasks) : early_tasks_put(&r->here, &tasks);
+        int code = r->n_pids > 0 ? running_tasks_read(&tasks) : proc_tasks_put(&r->here, &tasks);
 
-        return code == 0 ? early_tasks_put(&r->early, &tasks) : code;
+        return code == 0 ? proc_tasks_put(&r->early, &tasks) : code;
 }
 
 /* ---- the kernel ------------------------------------------------------------------------------------------------------------------- */

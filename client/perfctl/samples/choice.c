@@ -47,15 +47,8 @@ static int parse_time(const Perfctl *p, SampleChoice *c) {
 
 static int parse_filters(const Perfctl *p, Filters *f) {
         static const char *const names[] = { "comm", "pid", "tid", "cpu" };
-        size_t n_only;
-        const char *const *only = perfctl_get_all(p, "only", &n_only);
-        int r = 0;
+        int r = filters_add_options(p, f, names, sizeof(names) / sizeof(*names));
 
-        for (size_t i = 0; i < sizeof(names) / sizeof(*names) && r == 0; i++)
-                if (perfctl_get(p, names[i]))
-                        r = filters_add(p, f, names[i], names[i], perfctl_get(p, names[i]));
-        for (size_t i = 0; i < n_only && r == 0; i++)
-                r = filters_add_pair(p, f, "only", only[i]);
         if (r == 0 && f->has_frames)
                 r = perfctl_fail(p, PERFCTL_USAGE, "--only: dso and symbol are of frames, of which a sample has many: `report` chooses rows by them");
         return r;

@@ -62,6 +62,19 @@ int filters_add_pair(const Perfctl *p, Filters *f, const char *option, const cha
         return r;
 }
 
+int filters_add_options(const Perfctl *p, Filters *f, const char *const *names, size_t n) {
+        size_t n_only;
+        const char *const *only = perfctl_get_all(p, "only", &n_only);
+        int r = 0;
+
+        for (size_t i = 0; i < n && r == 0; i++)
+                if (perfctl_get(p, names[i]))
+                        r = filters_add(p, f, names[i], names[i], perfctl_get(p, names[i]));
+        for (size_t i = 0; i < n_only && r == 0; i++)
+                r = filters_add_pair(p, f, "only", only[i]);
+        return r;
+}
+
 void filters_deinit(Filters *f) {
         for (size_t i = 0; i < f->n; i++) {
                 dimension_deinit(&f->list[i].dimension);

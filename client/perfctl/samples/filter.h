@@ -29,6 +29,8 @@ typedef struct Filters {
 int filters_add(const Perfctl *p, Filters *f, const char *option, const char *name, const char *words);
 /* The same of "KEY=VALUE,...". */
 int filters_add_pair(const Perfctl *p, Filters *f, const char *option, const char *pair);
+/* Of those options of the verb that are called as their dimension, and of all --only. */
+int filters_add_options(const Perfctl *p, Filters *f, const char *const *names, size_t n);
 void filters_deinit(Filters *f);
 
 /* What is not of frames. */

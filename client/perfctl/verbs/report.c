@@ -58,16 +58,8 @@ static int parse_keys(const Perfctl *p, Reports *r) {
 static int parse_filters(const Perfctl *p, Filters *f) {
         static const char *const names[] = { "comm", "dso", "symbol", "pid", "tid", "cpu" };
         const size_t n_names = sizeof(names) / sizeof(*names) - (perfctl_get(p, "input") ? 0 : 3);
-        size_t n_only;
-        const char *const *only = perfctl_get_all(p, "only", &n_only);
-        int r = 0;
 
-        for (size_t i = 0; i < n_names && r == 0; i++)
-                if (perfctl_get(p, names[i]))
-                        r = filters_add(p, f, names[i], names[i], perfctl_get(p, names[i]));
-        for (size_t i = 0; i < n_only && r == 0; i++)
-                r = filters_add_pair(p, f, "only", only[i]);
-        return r;
+        return filters_add_options(p, f, names, n_names);
 }
 
 static int parse_percent(const Perfctl *p, const char *option, double *ret) {

@@ -11,10 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "client/perfctl/recorder/early-tasks.h"
+#include "client/perfctl/recorder/proc-tasks.h"
 
 typedef struct Found {
-        EarlyTasks *of; /* which is told what was given, as a recorder does */
+        ProcTasks *of; /* which is told what was given, as a recorder does */
         uint32_t pid;
         unsigned n_comms, n_mappings, n_others;
         int code;
@@ -23,7 +23,7 @@ typedef struct Found {
 static int take_comm(void *userdata, uint32_t pid, uint32_t tid, perfd_text comm) {
         Found *f = userdata;
 
-        early_tasks_see(f->of, pid);
+        proc_tasks_set_written(f->of, pid);
         assert_true(comm.length > 0 || pid != f->pid);
         f->n_comms += pid == f->pid && tid == pid;
         f->n_others += pid != f->pid;
@@ -38,51 +38,51 @@ static int take_mapping(void *userdata, const RunningMapping *mapping) {
         return f->code;
 }
 
-static int put(EarlyTasks *e, Found *f) {
+static int put(ProcTasks *e, Found *f) {
         const RunningTasks to = { .userdata = f, .comm = take_comm, .mapping = take_mapping };
 
         f->of = e;
         f->n_comms = f->n_mappings = f->n_others = 0;
-        return early_tasks_put(e, &to);
+        return proc_tasks_put(e, &to);
 }
 
 /* A child that is gone when it is written. */
 static void test_gone(void **state) {
         const pid_t child = fork();
         Found f = { .pid = (uint32_t)child };
-        EarlyTasks e = { .list = NULL };
+        ProcTasks e = { .list = NULL };
 
         assert_true(child >= 0);
         if (child == 0) {
                 pause();
                 _exit(0);
         }
-        early_tasks_read(&e);
+        proc_tasks_read(&e);
         assert_int_equal(kill(child, SIGKILL), 0);
         assert_int_equal(waitpid(child, NULL, 0), child);
         assert_int_equal(put(&e, &f), 0);
         assert_int_equal(f.n_comms, 1);
         assert_true(f.n_mappings > 1 && f.n_others > 0);
-        early_tasks_deinit(&e);
+        proc_tasks_deinit(&e);
 
-        early_tasks_read(&e);
+        proc_tasks_read(&e);
         f.pid = (uint32_t)getpid();
-        early_tasks_see(&e, UINT32_MAX);
-        early_tasks_see(&e, f.pid);
+        proc_tasks_set_written(&e, UINT32_MAX);
+        proc_tasks_set_written(&e, f.pid);
         assert_int_equal(put(&e, &f), 0);
         assert_int_equal(f.n_comms + f.n_mappings, 0);
         assert_true(f.n_others > 0);
-        early_tasks_deinit(&e);
+        proc_tasks_deinit(&e);
 }
 
 static void test_refused(void **state) {
         Found f = { .pid = (uint32_t)getpid(), .code = -7 };
-        EarlyTasks e = { .list = NULL };
+        ProcTasks e = { .list = NULL };
 
         assert_int_equal(put(&e, &f), 0);
-        early_tasks_read(&e);
+        proc_tasks_read(&e);
         assert_int_equal(put(&e, &f), -7);
-        early_tasks_deinit(&e);
+        proc_tasks_deinit(&e);
 }
 
 int main(void) {
