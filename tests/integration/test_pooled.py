@@ -260,6 +260,7 @@ def test_revoked():
         tell_secrets(root, 3)
         wait_until(lambda: b"secret 2" in pool[:], "what it may read is there")
         bobs[2].socket.close()
+        wait_until(lambda: "the peer closed the connection" in daemon.stderr(), "perfd has seen that one of them has gone")
         reload(daemon, one)
         equal(daemon.stderr().count(f"the access rules for uid {BOB} have changed"), 2, "streams that end")
         tell_secrets(root, 30)

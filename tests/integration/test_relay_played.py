@@ -91,9 +91,9 @@ def test_passes_on():
 def test_client_ends():
     """The daemon is told that a client has gone, in the middle of a frame too."""
     with Played() as daemon, Relay(daemon) as relay:
-        for bytes_sent in (b"", frame(status=pb.Empty())[:3]):
+        for n, bytes_sent in enumerate((b"", frame(status=pb.Empty())[:3])):
             with relay.connect() as client:
-                there = daemon.socket(len(daemon.greetings))
+                there = daemon.socket(n)
                 client.sendall(bytes_sent)
                 if bytes_sent:
                     read_exactly(there, len(bytes_sent))
