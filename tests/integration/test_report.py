@@ -115,8 +115,10 @@ def test_perf():
         compare_difference(r)
         text = output(PERFCTL, "report", "-i", r.path, "--sort", "comm", "page-faults")
         n = sum(i["event"] == "page-faults" for i in script(r.path))
-        equal([line.split("\t")[:3] for line in text.splitlines()][0][0], "page-faults", "the event")
-        equal(sum(int(line.split("\t")[2]) for line in text.splitlines()), n, text)
+        first, headings, *rows = text.splitlines()
+        equal((first.split(" samples")[0], headings), (f"# page-faults: {n}", "# EVENT\tOVERHEAD\tSAMPLES\tPERIOD\tCOMM"), "lines before the rows")
+        equal({row.split("\t")[0] for row in rows}, {"page-faults"}, "the event")
+        equal(sum(int(row.split("\t")[2]) for row in rows), n, text)
         check_wrong(r.path)
 
 

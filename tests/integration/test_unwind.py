@@ -102,7 +102,7 @@ def test_recording():
         folded = run(PERFCTL, "export", "--to", "folded", "-i", path)
         equal(sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines() if ";main;again;first;second;dynamic;leaf;" in line), 10, folded)
         rows = run(PERFCTL, "report", "-i", path, "--children", "--sort", "symbol").splitlines()
-        equal([int(row.split("\t")[3]) for row in rows if row.split("\t")[-1] == "main"], [len(chains)], "samples below main()")
+        equal([int(row.split("\t")[3]) for row in rows if row.split("\t")[-1] == "[.] main"], [len(chains)], "samples below main()")
         for options, has_callers in ((), True), (("--no-symbols",), False):
             text = run(PERFCTL, "script", "-i", path, *options)
             equal(("\tmain+0x" in text, "\tuser stack\t" in text), (has_callers, not has_callers), f"in text, with {options}")

@@ -19,6 +19,7 @@ typedef struct Rig {
         SumsOptions options;
         Sums sums, old;
         Perfctl p;
+        ReportForm form;
         Dimension keys[3];
         FrameName names[32];
         size_t n_names;
@@ -89,7 +90,7 @@ static void add(Rig *r, Sums *s, const char *comm, uint64_t period, const char *
         free(copy);
 }
 
-static const char *print(Rig *r, bool has_old, const ShownLimits *limits, bool is_json) {
+static const char *print_all(Rig *r, bool has_old, const ShownLimits *limits, bool is_json) {
         static char printed[OUTPUT_SIZE + 1];
         static Output o;
         Shown shown;
@@ -101,36 +102,23 @@ static const char *print(Rig *r, bool has_old, const ShownLimits *limits, bool i
         if (is_json)
                 report_print_json(&shown, &o);
         else
-                report_print_text(&shown, &o, false);
+                report_print_text(&shown, &o, &r->form);
         shown_deinit(&shown);
         memcpy(printed, o.bytes, o.n);
         printed[o.n] = '\0';
         return printed;
 }
 
-static const ShownLimits all = { .top = 0 };
+/* Its rows, without the lines before them. */
+static const char *print(Rig *r, bool has_old, const ShownLimits *limits, bool is_json) {
+        const char *at = print_all(r, has_old, limits, is_json);
 
-static void test_texts_are_numbers(void **state) {
-        TextIds t;
-        uint32_t a, number;
-
-        text_ids_init(&t);
-        a = text_ids_add(&t, TEXT("12"), false);
-        number = text_ids_add(&t, TEXT("12"), true);
-        assert_int_not_equal(a, number);
-        for (uint32_t i = 0; i < 10000; i++) {
-                char text[16];
-
-                assert_int_equal(text_ids_add(&t, (perfd_text){ .bytes = text, .length = (size_t)sprintf(text, "n%u", i % 5000) }, false), 2 + i % 5000);
-        }
-        assert_int_equal(text_ids_add(&t, TEXT(""), false), 5002);
-        assert_int_equal(text_ids_add(&t, TEXT("12"), false), a);
-        assert_int_equal(text_ids_add(&t, TEXT("12"), true), number);
-        assert_int_equal(text_ids_get(&t, 4999 + 2).length, strlen("n4999"));
-        assert_memory_equal(text_ids_get(&t, 4999 + 2).bytes, "n4999", 5);
-        assert_int_equal(t.n, 5003);
-        text_ids_deinit(&t);
+        while (at[0] == '#')
+                at = strchr(at, '\n') + 1;
+        return at;
 }
+
+static const ShownLimits all = { .top = 0 };
 
 /* One function at several addresses is one frame; what has no symbol is told by its address. */
 static void test_frames(void **state) {
@@ -171,9 +159,55 @@ static void test_self(void **state) {
         add(&r, &r.sums, "one", 60, "");
         assert_string_equal(print(&r, false, &all, false),
                             "cpu-clock\t60.00%\t1\t60\tone\t[unknown]\n"
-                            "cpu-clock\t30.00%\t2\t30\tone\tc\n"
-                            "cpu-clock\t5.00%\t1\t5\tone\tb\n"
-                            "cpu-clock\t5.00%\t1\t5\ttwo\tc\n");
+                            "cpu-clock\t30.00%\t2\t30\tone\t[.] c\n"
+                            "cpu-clock\t5.00%\t1\t5\tone\t[.] b\n"
+                            "cpu-clock\t5.00%\t1\t5\ttwo\t[.] c\n");
+        rig_deinit(&r);
+}
+
+/* Files by name, functions with what they are of, and lines that say what all of it is; paths, and whole tables, where they are asked for. */
+static void test_text(void **state) {
+        const FrameName in_kernel = { .symbol = TEXT("same"), .dso = TEXT("[kernel.kallsyms]") };
+        const NamedFrame of_kernel = { .name = &in_kernel, .is_kernel = true };
+        Rig r;
+        uint32_t f;
+
+        rig_init(&r, KEYS("symbol", "dso"));
+        rig_begin(&r);
+        add(&r, &r.sums, "", 40, "same");
+        add(&r, &r.sums, "", 10, "");
+        f = frame_ids_add(&r.frames, &of_kernel, NULL);
+        assert_true(sums_add(&r.sums, sums_group(&r.sums, TEXT("cpu-clock")), true, 50, &f, 1));
+        assert_string_equal(print_all(&r, false, &all, false),
+                            "# cpu-clock: 3 samples, periods of 100\n"
+                            "# EVENT\tOVERHEAD\tSAMPLES\tPERIOD\tSYMBOL\tDSO\n"
+                            "cpu-clock\t50.00%\t1\t50\t[k] same\t[kernel.kallsyms]\n"
+                            "cpu-clock\t40.00%\t1\t40\t[.] same\tx\n"
+                            "cpu-clock\t10.00%\t1\t10\t[unknown]\t[unknown]\n");
+        r.form = (ReportForm){ .is_human = true, .has_paths = true };
+        assert_string_equal(print_all(&r, false, &all, false),
+                            "cpu-clock: 3 samples, periods of 100\n"
+                            "OVERHEAD  SAMPLES  PERIOD  SYMBOL     DSO\n"
+                            "  50.00%        1      50  [k] same   [kernel.kallsyms]\n"
+                            "  40.00%        1      40  [.] same   /bin/x\n"
+                            "  10.00%        1      10  [unknown]  [unknown]\n");
+        rig_deinit(&r);
+}
+
+/* A function of the kernel is another row than one of a program that is called alike, the same for JSON. */
+static void test_levels(void **state) {
+        const FrameName name = { .symbol = TEXT("same") };
+        uint32_t f;
+        Rig r;
+
+        rig_init(&r, KEYS("symbol"));
+        rig_begin(&r);
+        for (size_t i = 0; i < 2; i++) {
+                f = frame_ids_add(&r.frames, &(NamedFrame){ .name = &name, .is_kernel = i == 0 }, NULL);
+                assert_true(sums_add(&r.sums, sums_group(&r.sums, TEXT("cpu-clock")), true, 5, &f, 1));
+        }
+        assert_string_equal(print(&r, false, &all, false), "cpu-clock\t50.00%\t1\t5\t[.] same\ncpu-clock\t50.00%\t1\t5\t[k] same\n");
+        assert_non_null(strstr(print(&r, false, &all, true), "\"key\":{\"symbol\":\"same\"},\"kernel\":true}]"));
         rig_deinit(&r);
 }
 
@@ -189,9 +223,9 @@ static void test_children(void **state) {
         add(&r, &r.sums, "", 30, "g main");
         add(&r, &r.sums, "", 50, "main");
         assert_string_equal(print(&r, false, &all, false),
-                            "cpu-clock\t100.00%\t50.00%\t4\t100\tmain\n"
-                            "cpu-clock\t50.00%\t30.00%\t3\t50\tg\n"
-                            "cpu-clock\t20.00%\t20.00%\t2\t20\tf\n");
+                            "cpu-clock\t100.00%\t50.00%\t4\t100\t[.] main\n"
+                            "cpu-clock\t50.00%\t30.00%\t3\t50\t[.] g\n"
+                            "cpu-clock\t20.00%\t20.00%\t2\t20\t[.] f\n");
         rig_deinit(&r);
 }
 
@@ -206,13 +240,13 @@ static void test_callers(void **state) {
         add(&r, &r.sums, "", 10, "f main");
         add(&r, &r.sums, "", 10, "g");
         assert_string_equal(print(&r, false, &all, false),
-                            "cpu-clock\t90.00%\t3\t90\tf\n"
+                            "cpu-clock\t90.00%\t3\t90\t[.] f\n"
                             "\t60.00%\tg\n"
                             "\t\tmain\n"
                             "\t20.00%\th\n"
                             "\t\tmain\n"
                             "\t10.00%\tmain\n"
-                            "cpu-clock\t10.00%\t1\t10\tg\n");
+                            "cpu-clock\t10.00%\t1\t10\t[.] g\n");
         rig_deinit(&r);
 }
 
@@ -227,12 +261,12 @@ static void test_callees(void **state) {
         add(&r, &r.sums, "", 36, "g f main");
         add(&r, &r.sums, "", 4, "main");
         assert_string_equal(print(&r, false, &(ShownLimits){ .call_percent = 36.5 }, false),
-                            "cpu-clock\t100.00%\t4.00%\t3\t100\tmain\n"
+                            "cpu-clock\t100.00%\t4.00%\t3\t100\t[.] main\n"
                             "\t96.00%\tf\n"
                             "\t60.00%\t  f\n"
-                            "cpu-clock\t96.00%\t60.00%\t2\t96\tf\n"
+                            "cpu-clock\t96.00%\t60.00%\t2\t96\t[.] f\n"
                             "\t60.00%\tf\n"
-                            "cpu-clock\t36.00%\t36.00%\t1\t36\tg\n");
+                            "cpu-clock\t36.00%\t36.00%\t1\t36\t[.] g\n");
         rig_deinit(&r);
 }
 
@@ -265,7 +299,7 @@ static void test_filters(void **state) {
         add(&r, &r.sums, "", 10, "f1 main");
         add(&r, &r.sums, "", 20, "f2 main");
         add(&r, &r.sums, "", 70, "main");
-        assert_string_equal(print(&r, false, &all, false), "cpu-clock\t20.00%\t1\t20\tf2\ncpu-clock\t10.00%\t1\t10\tf1\n");
+        assert_string_equal(print(&r, false, &all, false), "cpu-clock\t20.00%\t1\t20\t[.] f2\ncpu-clock\t10.00%\t1\t10\t[.] f1\n");
         rig_deinit(&r);
         assert_true(dimension_init(&pid, "pid"));
         assert_true(dimension_is_number(&pid));
@@ -299,10 +333,10 @@ static void test_difference(void **state) {
         add(&r, &r.sums, "", 5, "same");
         add(&r, &r.sums, "", 4, "more");
         assert_string_equal(print(&r, true, &all, false),
-                            "cpu-clock\t0.00%\t+40.00%\t1\t4\tmore\n"
-                            "cpu-clock\t30.00%\t-30.00%\t0\t0\tgone\n"
-                            "cpu-clock\t20.00%\t-10.00%\t1\t1\tless\n"
-                            "cpu-clock\t50.00%\t+0.00%\t1\t5\tsame\n");
+                            "cpu-clock\t0.00%\t+40.00%\t1\t4\t[.] more\n"
+                            "cpu-clock\t30.00%\t-30.00%\t0\t0\t[.] gone\n"
+                            "cpu-clock\t20.00%\t-10.00%\t1\t1\t[.] less\n"
+                            "cpu-clock\t50.00%\t+0.00%\t1\t5\t[.] same\n");
         rig_deinit(&r);
 }
 
@@ -318,10 +352,10 @@ static void test_json(void **state) {
         assert_string_equal(print(&r, false, &all, true),
                             "{\"sort\":[\"symbol\"],\"children\":true,\"events\":[{\"event\":\"cpu-clock\",\"samples\":2,\"period\":4,\"rows\":["
                             "{\"overhead\":25,\"samples\":1,\"period\":1,\"total_overhead\":100,\"total_samples\":2,\"total_period\":4,"
-                            "\"key\":{\"symbol\":\"main\"},\"calls\":[{\"overhead\":75,\"samples\":1,\"period\":3,\"symbol\":\"f\\\"\",\"dso\":\"/bin/x\","
+                            "\"key\":{\"symbol\":\"main\"},\"kernel\":false,\"calls\":[{\"overhead\":75,\"samples\":1,\"period\":3,\"symbol\":\"f\\\"\",\"dso\":\"/bin/x\","
                             "\"calls\":[]}]},"
                             "{\"overhead\":75,\"samples\":1,\"period\":3,\"total_overhead\":75,\"total_samples\":1,\"total_period\":3,"
-                            "\"key\":{\"symbol\":\"f\\\"\"},\"calls\":[]}]}]}\n");
+                            "\"key\":{\"symbol\":\"f\\\"\"},\"kernel\":false,\"calls\":[]}]}]}\n");
         rig_deinit(&r);
 }
 
@@ -333,8 +367,8 @@ static void test_limits(void **state) {
         add(&r, &r.sums, "", 50, "a");
         add(&r, &r.sums, "", 30, "b");
         add(&r, &r.sums, "", 20, "c");
-        assert_string_equal(print(&r, false, &(ShownLimits){ .percent = 30 }, false), "cpu-clock\t50.00%\t1\t50\ta\ncpu-clock\t30.00%\t1\t30\tb\n");
-        assert_string_equal(print(&r, false, &(ShownLimits){ .top = 1 }, false), "cpu-clock\t50.00%\t1\t50\ta\n");
+        assert_string_equal(print(&r, false, &(ShownLimits){ .percent = 30 }, false), "cpu-clock\t50.00%\t1\t50\t[.] a\ncpu-clock\t30.00%\t1\t30\t[.] b\n");
+        assert_string_equal(print(&r, false, &(ShownLimits){ .top = 1 }, false), "cpu-clock\t50.00%\t1\t50\t[.] a\n");
         rig_deinit(&r);
 }
 
@@ -393,65 +427,14 @@ static void test_all_events(void **state) {
         rig_deinit(&r);
 }
 
-/* A function at two lines is two frames with lines, and one without; what is inlined is none of them. */
-static void test_lines(void **state) {
-        const FrameName at_5 = { .symbol = TEXT("f"), .dso = TEXT("/bin/x"), .file = TEXT("/src/a.c"), .line = 5 };
-        const FrameName at_6 = { .symbol = TEXT("f"), .dso = TEXT("/bin/x"), .file = TEXT("/src/a.c"), .line = 6 };
-        const NamedFrame frame_5 = { .name = &at_5 }, frame_6 = { .name = &at_6 }, inlined = { .name = &at_5, .is_inlined = true };
-        TextIds texts;
-        FrameIds f;
-        uint32_t with_5, with_6, without;
-
-        text_ids_init(&texts);
-        frame_ids_init(&f, &texts);
-        with_5 = frame_ids_add(&f, &frame_5, &at_5);
-        with_6 = frame_ids_add(&f, &frame_6, &at_6);
-        without = frame_ids_add(&f, &frame_5, NULL);
-        assert_int_not_equal(with_5, with_6);
-        assert_true(text_ids_is(&texts, f.list[with_5].line, TEXT("/src/a.c:5")));
-        assert_true(text_ids_is(&texts, f.list[with_6].line, TEXT("/src/a.c:6")));
-        assert_int_equal(f.list[without].line, ID_NONE);
-        assert_int_equal(frame_ids_add(&f, &frame_6, NULL), without);
-        assert_int_equal(frame_ids_add(&f, &frame_5, &at_5), with_5);
-        assert_int_equal(frame_ids_function(&f, with_5), without);
-        assert_int_equal(frame_ids_function(&f, with_6), without);
-        assert_int_equal(frame_ids_function(&f, without), without);
-        assert_int_not_equal(frame_ids_add(&f, &inlined, NULL), without);
-        assert_int_not_equal(frame_ids_function(&f, frame_ids_add(&f, &inlined, &at_5)), without);
-        frame_ids_deinit(&f);
-        text_ids_deinit(&texts);
-}
-
-static void test_dimensions(void **state) {
-        Dimension d;
-
-        assert_true(dimension_init(&d, "sym"));
-        assert_int_equal(d.kind, DIMENSION_SYMBOL);
-        assert_true(dimension_init(&d, "srcline"));
-        assert_int_equal(d.kind, DIMENSION_LINE);
-        assert_true(dimension_is_of_frame(&d));
-        assert_true(dimension_init(&d, "field.comm"));
-        assert_int_equal(d.kind, DIMENSION_FIELD);
-        assert_string_equal(d.name.field, "comm");
-        dimension_deinit(&d);
-        assert_true(dimension_init(&d, "args[2]"));
-        assert_int_equal(d.name.element, 2);
-        dimension_deinit(&d);
-        for (const char *const *bad = KEYS("a b", "field.", "args[x]", "a=b", ""); *bad; bad++) {
-                assert_false(dimension_init(&d, *bad));
-                dimension_deinit(&d);
-        }
-}
-
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_texts_are_numbers), cmocka_unit_test(test_frames), cmocka_unit_test(test_self),
+                cmocka_unit_test(test_frames), cmocka_unit_test(test_self),
                 cmocka_unit_test(test_children), cmocka_unit_test(test_callers), cmocka_unit_test(test_callees),
                 cmocka_unit_test(test_calls_of_threads), cmocka_unit_test(test_filters), cmocka_unit_test(test_bad_filters),
                 cmocka_unit_test(test_difference), cmocka_unit_test(test_json), cmocka_unit_test(test_limits),
                 cmocka_unit_test(test_memory_is_of_what_is_distinct), cmocka_unit_test(test_overflow), cmocka_unit_test(test_all_events),
-                cmocka_unit_test(test_lines),
-                cmocka_unit_test(test_dimensions),
+                cmocka_unit_test(test_text), cmocka_unit_test(test_levels),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,6 +107,25 @@ static void test_wide_enough(void **state) {
         assert_int_equal(count(print(&t, 60, true), NAME_60 "\t123456789012\t"), 1);
 }
 
+/* A name of a function gives way, at its end, before the file beside it does, whichever of them is the last column. */
+static void test_cut_first(void **state) {
+        static const char *const columns[] = { "FILE", "SYMBOL", "FILE" };
+        static const char file[] = "libstdc++.so.6.0.30", symbol[] = "[.] std::vector<std::string>::push_back(std::string&&)";
+
+        (void)state;
+        for (size_t first = 0; first < 2; first++) {
+                Table t;
+
+                table_init(&t, true, columns + first, 2);
+                table_put(&t, first == 0 ? file : symbol);
+                table_put(&t, first == 0 ? symbol : file);
+                t.cut_first = first == 0 ? 1 : 0;
+                assert_int_equal(count(print(&t, 50, false), file), 1);
+                assert_int_equal(count(printed, "[.] std::vector<std::string>\u2026"), 1);
+                assert_int_equal(find_widest(printed), 50);
+        }
+}
+
 static void test_wide_characters(void **state) {
         Table t;
 
@@ -138,7 +157,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_blocks),
                 cmocka_unit_test(test_wide_enough),
-                cmocka_unit_test(test_wide_characters),
+                cmocka_unit_test(test_cut_first), cmocka_unit_test(test_wide_characters),
                 cmocka_unit_test(test_wrap),
         };
 

@@ -188,6 +188,20 @@ size_t text_put_cut(Output *o, const char *bytes, size_t n, size_t width) {
         return left + 1;
 }
 
+size_t text_put_begin(Output *o, const char *bytes, size_t n, size_t width) {
+        size_t used = 0, i = 0, length;
+
+        if (text_width(bytes, n) <= width) {
+                text_put(o, bytes, n);
+                return text_width(bytes, n);
+        }
+        for (; i < n && used + first_width(bytes + i, n - i, &length) + 1 <= width; i += length)
+                used += first_width(bytes + i, n - i, &length);
+        text_put(o, bytes, i);
+        output_put_string(o, "\u2026");
+        return used + 1;
+}
+
 void text_put_value(Output *o, perfd_text text) {
         bool quote = text.length == 0;
 

@@ -31,6 +31,8 @@ size_t text_shown_width(const char *bytes, size_t n);
  * names of events from each other. Gives the width that this is.
  */
 size_t text_put_cut(Output *o, const char *bytes, size_t n, size_t width);
+/* The same of its beginning, before an ellipsis: of names of functions. */
+size_t text_put_begin(Output *o, const char *bytes, size_t n, size_t width);
 /* How many bytes a line of this width takes: up to a space, or as many characters as fit and at least one. */
 size_t text_wrap(const char *bytes, size_t n, size_t width);
 /* The same as text_put(), in double quotes if it is empty or has spaces, quotes or an equals sign. */

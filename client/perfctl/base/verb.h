@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define VERB_OPTIONS_MAX 40
+#define VERB_OPTIONS_MAX 48
 
 typedef struct Perfctl Perfctl;
 

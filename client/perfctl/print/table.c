@@ -12,6 +12,8 @@
 #include "client/perfctl/base/terminal.h"
 #include "client/perfctl/base/text.h"
 
+#define CUT_FIRST_LEAST ((size_t)16) /* characters that are left of it */
+
 static bool shows_headings; /* the program is one thread and ends with its verb */
 
 void table_show_headings(bool shown) {
@@ -28,6 +30,7 @@ void table_init(Table *t, bool human, const char *const *columns, size_t n_colum
                 .human = human,
                 .continues = true,
                 .n_keys = 1,
+                .cut_first = SIZE_MAX,
                 .width = human ? terminal_width(STDOUT_FILENO) : 0,
         };
 }
@@ -149,11 +152,15 @@ static Block find_block(const Table *t, const size_t *widths, size_t from) {
         return b;
 }
 
-/* From the widest column of text, again and again. */
+/* From the widest column of text, again and again, or from the one that is meant for it. */
 static void fit(const Table *t, size_t *widths, Block b) {
         for (size_t all = block_width(t, widths, b); all > t->width; all--) {
                 size_t widest = SIZE_MAX;
 
+                if (t->cut_first < t->n_columns && widths[t->cut_first] > CUT_FIRST_LEAST) {
+                        widths[t->cut_first]--;
+                        continue;
+                }
                 for (size_t i = 0; i < t->n_columns; i++)
                         if (is_in(t, b, i) && widths[i] > least_width(t, widths, i) &&
                             (widest == SIZE_MAX || widths[i] > widths[widest]))
@@ -194,13 +201,13 @@ static void put_row(const Table *t, Output *o, const char *const *cells, const s
 
                 if (!is_in(t, b, i))
                         continue;
-                if (last && !right && i + 1 == t->n_columns && t->width > 0) {
+                if (last && !right && i + 1 == t->n_columns && i != t->cut_first && t->width > 0) {
                         put_last(t, o, text, widths[i], before);
                         break;
                 }
                 for (size_t k = used; right && k < widths[i]; k++)
                         output_put_char(o, ' ');
-                used = text_put_cut(o, text, strlen(text), t->width > 0 ? widths[i] : SIZE_MAX);
+                used = (i == t->cut_first ? text_put_begin : text_put_cut)(o, text, strlen(text), t->width > 0 ? widths[i] : SIZE_MAX);
                 for (size_t k = used; !right && !last && k < widths[i]; k++)
                         output_put_char(o, ' ');
                 output_put_string(o, last ? "\n" : "  ");
@@ -215,7 +222,9 @@ static void print_below(const Table *t, Output *o, size_t i) {
 }
 
 static void print_plain(const Table *t, Output *o) {
-        for (size_t i = 0; i < t->n_columns && shows_headings; i++) {
+        if (t->is_commented && !shows_headings)
+                output_put_string(o, "# ");
+        for (size_t i = 0; i < t->n_columns && (shows_headings || t->is_commented); i++) {
                 output_put_string(o, t->columns[i] + is_right(t->columns[i]));
                 output_put_char(o, i + 1 == t->n_columns ? '\n' : '\t');
         }

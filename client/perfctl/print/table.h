@@ -13,6 +13,8 @@ typedef struct Table {
         size_t width; /* of stdout if that is a terminal, 0: lines may be of any length */
         bool continues; /* columns that do not fit stand in further blocks, which repeat the first `n_keys`; else texts are cut */
         size_t n_keys; /* columns that name the row: 1 */
+        size_t cut_first; /* the column that is cut before others are, at its end; SIZE_MAX, as at first: none */
+        bool is_commented; /* not human: headings stand there in any case, behind "# " */
         char **cells;
         size_t n_cells, room;
         char **below; /* by row, NULL where nothing is */

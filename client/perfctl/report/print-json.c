@@ -6,7 +6,7 @@ static void put_value(Json *j, const Shown *s, const Dimension *d, uint64_t valu
                 json_put_null(j);
         else if (dimension_is_number(d))
                 json_put_number(j, value);
-        else if (s->texts->numbers[value]) {
+        else if (s->texts->numbers[(uint32_t)value]) {
                 const perfd_text text = text_ids_get(s->texts, (uint32_t)value);
                 char digits[24] = "";
 
@@ -71,6 +71,13 @@ static void put_baseline(Json *j, const Shown *s, const ShownTable *t, const Sho
         json_end(j, '}');
 }
 
+/* "kernel": of a row of a function, whose name another one may have in user space */
+static void put_level(Json *j, const Shown *s, const ShownRow *row) {
+        for (size_t i = 0; i < s->options->n_keys; i++)
+                if (s->options->keys[i].kind == DIMENSION_SYMBOL && row->key[i] != DIMENSION_ABSENT)
+                        JSON_BOOL(j, "kernel", (row->key[i] & DIMENSION_OF_KERNEL) != 0);
+}
+
 static void put_row(Json *j, const Shown *s, const ShownTable *t, const ShownRow *row) {
         json_begin(j, '{');
         put_self(j, s, row->self, t->all);
@@ -83,6 +90,7 @@ static void put_row(Json *j, const Shown *s, const ShownTable *t, const ShownRow
         for (size_t i = 0; i < s->options->n_keys; i++)
                 put_value(j, s, &s->options->keys[i], row->key[i]);
         json_end(j, '}');
+        put_level(j, s, row);
         if (t->calls && row->row != ID_NONE)
                 put_calls(j, s, t, call_tree_of_row(t->calls, row->row));
         json_end(j, '}');

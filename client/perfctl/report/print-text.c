@@ -33,13 +33,23 @@ typedef struct CallLines {
         const ShownTable *table;
         FILE *file;
         Output *line; /* one is escaped in it, as all text is */
-        bool is_human;
+        const ReportForm *form;
 } CallLines;
 
-static void put_text(Output *o, const Shown *s, uint32_t text) {
-        const perfd_text t = text_ids_get(s->texts, text);
-
+static void put_name(Output *o, perfd_text t) {
         text_put(o, t.bytes, t.length < NAME_MAX_SHOWN ? t.length : NAME_MAX_SHOWN);
+}
+
+static void put_text(Output *o, const Shown *s, uint32_t text) {
+        put_name(o, text_ids_get(s->texts, text));
+}
+
+/* As perf-report(1) shows files: without their folders. */
+static perfd_text file_name(const ReportForm *form, perfd_text path) {
+        const char *slash = form->has_paths || path.length == 0 ? NULL : memrchr(path.bytes, '/', path.length - 1);
+        const size_t n = slash ? (size_t)(slash + 1 - path.bytes) : 0;
+
+        return (perfd_text){ .bytes = path.bytes + n, .length = path.length - n };
 }
 
 /* percent: "" where it is that of the line above. */
@@ -48,14 +58,14 @@ static void put_line(const CallLines *l, size_t depth, const char *percent, uint
         const perfd_text symbol = text_ids_get(l->shown->texts, frame->symbol);
 
         output_init(l->line, -1);
-        if (l->is_human)
+        if (l->form->is_human)
                 output_print(l->line, "%*s%7s  ", (int)(CALL_INDENT * (depth + 4)), "", percent);
         else
                 output_print(l->line, "\t%s\t%*s", percent, (int)(CALL_INDENT * depth), "");
         put_text(l->line, l->shown, frame->symbol);
         if (symbol.length > 2 && memcmp(symbol.bytes, "0x", 2) == 0 && frame->dso != ID_NONE) {
                 output_put_string(l->line, " (");
-                put_text(l->line, l->shown, frame->dso);
+                put_name(l->line, file_name(l->form, text_ids_get(l->shown->texts, frame->dso)));
                 output_put_char(l->line, ')');
         }
         if (frame->is_inlined)
@@ -104,7 +114,16 @@ static void put_cell(Table *t, perfd_text text) {
         free(copy);
 }
 
-static void put_value(Table *t, const Shown *s, const Dimension *d, uint64_t value) {
+/* "[k] NAME" of the kernel, "[.] NAME" of a program: as perf-report(1). */
+static void put_symbol(Table *t, perfd_text name, bool is_kernel) {
+        char *text;
+
+        must_have(asprintf(&text, "%s %.*s", is_kernel ? "[k]" : "[.]", (int)name.length, name.bytes) < 0 ? NULL : text);
+        table_put(t, text);
+        free(text);
+}
+
+static void put_value(Table *t, const Shown *s, const Dimension *d, uint64_t value, const ReportForm *form) {
         perfd_text text;
 
         if (value == DIMENSION_ABSENT) {
@@ -118,7 +137,10 @@ static void put_value(Table *t, const Shown *s, const Dimension *d, uint64_t val
         text = text_ids_get(s->texts, (uint32_t)value);
         if (d->kind == DIMENSION_CONTAINER && text.length > CONTAINER_ID_SHOWN)
                 text.length = CONTAINER_ID_SHOWN;
-        put_cell(t, text);
+        if (d->kind == DIMENSION_SYMBOL)
+                put_symbol(t, text, value & DIMENSION_OF_KERNEL);
+        else
+                put_cell(t, d->kind == DIMENSION_DSO ? file_name(form, text) : text);
 }
 
 static void put_percent(Table *t, double percent) {
@@ -142,7 +164,7 @@ static void put_rows(Table *t, const Shown *s, const ShownTable *of, const CallL
                 const ShownRow *row = &of->rows[i];
                 const RowSum *sum = has_children ? &row->total : &row->self;
 
-                if (!lines->is_human)
+                if (!lines->form->is_human)
                         put_cell(t, of->event == ID_NONE ? (perfd_text){ .bytes = "all", .length = 3 } : text_ids_get(s->texts, of->event));
                 if (s->has_old)
                         put_change(t, s, of, row);
@@ -154,7 +176,7 @@ static void put_rows(Table *t, const Shown *s, const ShownTable *of, const CallL
                 table_put_number(t, sum->samples);
                 table_put_number(t, sum->period);
                 for (size_t k = 0; k < s->options->n_keys; k++)
-                        put_value(t, s, &s->options->keys[k], row->key[k]);
+                        put_value(t, s, &s->options->keys[k], row->key[k], lines->form);
                 if (of->calls && row->row != ID_NONE)
                         put_calls_below(t, lines, row->row);
         }
@@ -182,6 +204,10 @@ static void begin_table(Table *t, const Shown *s, bool is_human, char **headings
                 columns[n++] = headings[i];
         table_init(t, is_human, columns, n);
         t->continues = false;
+        t->is_commented = true;
+        for (size_t i = 0; i < s->options->n_keys; i++)
+                if (s->options->keys[i].kind == DIMENSION_SYMBOL)
+                        t->cut_first = n - s->options->n_keys + i;
         free(columns);
 }
 
@@ -208,32 +234,40 @@ static char **headings_new(const SumsOptions *options) {
         return headings;
 }
 
-static void print_tables(const Shown *s, Output *o, CallLines *lines, char **headings) {
+static void print_human(const Shown *s, Output *o, CallLines *lines, char **headings) {
         Table t;
 
         for (size_t i = 0; i < s->n_tables; i++) {
-                const ShownTable *of = lines->table = &s->tables[i];
-
-                if (i == 0 || lines->is_human)
-                        begin_table(&t, s, lines->is_human, headings);
-                put_rows(&t, s, of, lines);
-                if (lines->is_human) {
-                        if (i > 0)
-                                output_put_char(o, '\n');
-                        put_title(s, of, o);
-                }
-                if (!lines->is_human && i + 1 < s->n_tables)
-                        continue;
+                lines->table = &s->tables[i];
+                begin_table(&t, s, true, headings);
+                put_rows(&t, s, lines->table, lines);
+                if (i > 0)
+                        output_put_char(o, '\n');
+                put_title(s, lines->table, o);
                 table_print(&t, o);
                 table_deinit(&t);
         }
 }
 
-void report_print_text(const Shown *s, Output *o, bool is_human) {
-        CallLines lines = { .shown = s, .line = must_have(malloc(sizeof(*lines.line))), .is_human = is_human };
+static void print_plain(const Shown *s, Output *o, CallLines *lines, char **headings) {
+        Table t;
+
+        begin_table(&t, s, false, headings);
+        for (size_t i = 0; i < s->n_tables; i++) {
+                lines->table = &s->tables[i];
+                output_put_string(o, "# ");
+                put_title(s, lines->table, o);
+                put_rows(&t, s, lines->table, lines);
+        }
+        table_print(&t, o);
+        table_deinit(&t);
+}
+
+void report_print_text(const Shown *s, Output *o, const ReportForm *form) {
+        CallLines lines = { .shown = s, .line = must_have(malloc(sizeof(*lines.line))), .form = form };
         char **headings = headings_new(s->options);
 
-        print_tables(s, o, &lines, headings);
+        (form->is_human ? print_human : print_plain)(s, o, &lines, headings);
         for (size_t i = 0; i < s->options->n_keys; i++)
                 free(headings[i]);
         free(headings);

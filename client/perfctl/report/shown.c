@@ -37,6 +37,7 @@ static int compare_keys(const Shown *s, const uint64_t *a, const uint64_t *b) {
                 r = compare_texts(s->texts, (uint32_t)a[i], (uint32_t)b[i]);
                 if (r != 0)
                         return r;
+                return a[i] < b[i] ? -1 : 1; /* the kernel's function of that name is the last */
         }
         return 0;
 }

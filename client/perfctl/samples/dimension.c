@@ -123,5 +123,7 @@ uint64_t dimension_of_sample(Dimension *d, TextIds *texts, const perfd_item *ite
 uint64_t dimension_of_frame(const Dimension *d, const FrameId *frame) {
         const uint32_t id = !frame ? ID_NONE : d->kind == DIMENSION_DSO ? frame->dso : d->kind == DIMENSION_LINE ? frame->line : frame->symbol;
 
-        return id == ID_NONE ? DIMENSION_ABSENT : id;
+        if (id == ID_NONE)
+                return DIMENSION_ABSENT;
+        return id | (d->kind == DIMENSION_SYMBOL && frame->is_kernel ? DIMENSION_OF_KERNEL : 0);
 }

@@ -1,6 +1,6 @@
 /*
  * What a sample can be sorted by, for report, and what is looked at to choose samples. Its value is a number: of pid, tid, cpu and uid that
- * number, else the id of a text. One thread.
+ * number, else the id of a text, and of a symbol also whether it is the kernel's. One thread.
  */
 #pragma once
 
@@ -28,6 +28,7 @@ typedef enum DimensionKind {
 
 #define DIMENSION_NAMES "comm, pid, tid, cpu, dso, symbol, line, event, container, unit, cgroup, exe, uid"
 #define DIMENSION_ABSENT UINT64_MAX /* not known, or the sample has none */
+#define DIMENSION_OF_KERNEL (UINT64_C(1) << 32) /* of the value of a symbol, above the id of its text */
 
 typedef struct Dimension {
         DimensionKind kind;

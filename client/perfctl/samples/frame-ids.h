@@ -9,7 +9,7 @@
 
 typedef struct FrameId {
         uint32_t dso, symbol; /* texts; dso: ID_NONE is not known; symbol: "0x12f0" of what has none */
-        uint32_t is_inlined;
+        uint32_t is_inlined, is_kernel;
         uint32_t line;        /* text, "FILE:LINE"; ID_NONE: not known, or not asked for */
         uint32_t function;    /* the frame without its line; ID_NONE: this one */
 } FrameId;
@@ -20,7 +20,7 @@ typedef struct RememberedFrame {
         const FrameName *name; /* NULL: free */
         const FrameName *at;
         uint64_t address;      /* of what has no symbol */
-        bool is_inlined;
+        bool is_inlined, is_kernel;
         uint32_t id;
 } RememberedFrame;
 

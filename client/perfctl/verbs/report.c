@@ -177,13 +177,14 @@ static int read_input(Reports *r, const char *path, Sums *to) {
 }
 
 static void print(Reports *r, bool has_old) {
+        const ReportForm form = { .is_human = r->p->human || perfctl_get(r->p, "stdio"), .has_paths = perfctl_get(r->p, "verbose") };
         Shown shown;
 
         shown_init(&shown, &r->sums, has_old ? &r->old : NULL, &r->limits);
         if (r->p->json)
                 report_print_json(&shown, &r->p->out);
         else
-                report_print_text(&shown, &r->p->out, r->p->human);
+                report_print_text(&shown, &r->p->out, &form);
         shown_deinit(&shown);
 }
 
@@ -244,6 +245,8 @@ const Verb verb_report = {
                 { .name = "percent-limit", .argument = "PERCENT", .help = "without rows of less than that" },
                 { .name = "call-limit", .argument = "PERCENT", .help = "--graph: without calls of less than that of all samples; 0.5" },
                 { .name = "top", .argument = "N", .help = "only the N largest rows of each event" },
+                { .name = "verbose", .letter = 'v', .help = "whole paths of files, not their names alone" },
+                { .name = "stdio", .help = "tables as on a terminal, also where stdout is none" },
                 { .name = "where", .argument = "EXPR", .help = "of the live host: only samples that match this expression", .words = WORDS_FIELDS },
                 DEBUGINFOD_OPTION,
                 SAMPLE_SOURCE_OPTIONS,
