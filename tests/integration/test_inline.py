@@ -180,6 +180,8 @@ def test_report():
     equal(by_line, sum_of((function, f"{stack[0][1]}:{stack[0][2]}") for function, stack in zip(functions, own)), "lines of functions")
     by_line = {key[0]: row["samples"] for key, row in rows("--sort", "srcline", "--only", "line=source.c:5", *name).items()}
     equal(by_line, {f"{FOLDER.name}/source.c:5": sum(stack[0][2] == 5 for stack in own)}, "of one line")
+    by_file = {key[0]: row["samples"] for key, row in rows("--sort", "srcfile", *name).items() if key[0]}
+    equal(by_file, sum_of(stack[0][1] for stack in own), "of source files")
     inlined = {key[0]: row["samples"] for key, row in rows("--inline", "--sort", "symbol", *name).items()}
     equal(inlined, sum_of(stack[0][0] for stack in stacks if stack[0][0] in ("innermost", "middle", "outer", "main", "_start")), "functions")
     equal(sum(row["samples"] for row in rows("--inline").values()), len(stacks), "samples")

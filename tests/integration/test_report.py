@@ -175,6 +175,10 @@ def compare_keys(path):
     equal([r["key"] for r in row],
           [{"filename": i["fields"]["filename"], "field.pid": i["fields"]["pid"], "pid": i["pid"], "tid": i["tid"], "cpu": i["cpu"], "comm": i["comm"]} for i in execs],
           "keys")
+    clocks = collections.Counter(i["time"] // 10**7 for i in items if i["event"] == "cpu-clock")
+    for row in rows_of(report(path, "--sort", "time", "--time-quantum", "10ms"), "cpu-clock"):
+        equal(row["samples"], clocks.pop(round(row["key"]["time"] * 100)), f"within 10 ms of {row['key']}")
+    equal(dict(clocks), {}, "times without a row")
     (table,) = report(path, "--sort", "event")["events"]
     equal({r["key"]["event"]: r["samples"] for r in table["rows"]}, dict(collections.Counter(i["event"] for i in items)), "events")
     check(abs(sum(r["overhead"] for r in table["rows"]) - 100) < 1e-9, table)
@@ -206,6 +210,7 @@ def check_wrong(path):
     for options, status, says in ([["--sort", "comm,comm"], 2, "already given"], [["--sort", "a b"], 2, "nor any of comm, pid"], [["--sort", ""], 2, "''"],
                                   [["--sort", "nosuch"], 1, "no sample has a field 'nosuch'"], [["--cpu", "a"], 2, "'a' is neither one nor a range"],
                                   [["--only", "x"], 2, "KEY=VALUE"], [["--call-limit", "200"], 2, "from 0 to 100"], [["--top", "0"], 2, "--top: "],
+                                  [["--time-quantum", "1s"], 2, "needs --sort time"], [["--sort", "time", "--time-quantum", "0s"], 2, "'0s' is not a time"],
                                   [["--graph", "--diff", path], 2, "exclude each other"], [["--diff", "/nonexistent"], 1, "/nonexistent: "],
                                   [["--for", "1s"], 2, "--for is for the live host"], [["--unit", "a"], 2, "--unit is for the live host"],
                                   [["-c", "5"], 2, "--period is for the live host"], [["--", "true"], 2, "a command is traced live"]):

@@ -43,6 +43,7 @@ static void test_lines(void **state) {
         TextIds texts;
         FrameIds f;
         uint32_t with_5, with_6, without;
+        Dimension file;
 
         text_ids_init(&texts);
         frame_ids_init(&f, &texts);
@@ -52,6 +53,9 @@ static void test_lines(void **state) {
         assert_int_not_equal(with_5, with_6);
         assert_true(text_ids_is(&texts, f.list[with_5].line, TEXT("/src/a.c:5")));
         assert_true(text_ids_is(&texts, f.list[with_6].line, TEXT("/src/a.c:6")));
+        assert_true(dimension_init(&file, "srcfile"));
+        assert_int_equal(dimension_of_frame(&file, &f.list[with_5]), dimension_of_frame(&file, &f.list[with_6]));
+        assert_true(text_ids_is(&texts, (uint32_t)dimension_of_frame(&file, &f.list[with_5]), TEXT("/src/a.c")));
         assert_int_equal(f.list[without].line, ID_NONE);
         assert_int_equal(frame_ids_add(&f, &frame_6, NULL), without);
         assert_int_equal(frame_ids_add(&f, &frame_5, &at_5), with_5);
@@ -72,6 +76,8 @@ static void test_dimensions(void **state) {
         assert_true(dimension_init(&d, "srcline"));
         assert_int_equal(d.kind, DIMENSION_LINE);
         assert_true(dimension_is_of_frame(&d));
+        assert_true(dimension_init(&d, "srcfile"));
+        assert_true(dimension_is_of_frame(&d) && dimension_is_of_line(&d));
         assert_true(dimension_init(&d, "field.comm"));
         assert_int_equal(d.kind, DIMENSION_FIELD);
         assert_string_equal(d.name.field, "comm");

@@ -86,7 +86,7 @@ static void add(Rig *r, Sums *s, const char *comm, uint64_t period, const char *
                 }
         if (r->keys[0].kind == DIMENSION_COMM)
                 s->key[0] = text_ids_add(&r->texts, (perfd_text){ .bytes = comm, .length = strlen(comm) }, false);
-        assert_true(sums_add(s, sums_group(s, TEXT("cpu-clock")), true, period, frames, n));
+        assert_true(sums_add(s, sums_group(s, TEXT("cpu-clock"), 0), true, period, frames, n));
         free(copy);
 }
 
@@ -177,7 +177,7 @@ static void test_text(void **state) {
         add(&r, &r.sums, "", 40, "same");
         add(&r, &r.sums, "", 10, "");
         f = frame_ids_add(&r.frames, &of_kernel, NULL);
-        assert_true(sums_add(&r.sums, sums_group(&r.sums, TEXT("cpu-clock")), true, 50, &f, 1));
+        assert_true(sums_add(&r.sums, sums_group(&r.sums, TEXT("cpu-clock"), 0), true, 50, &f, 1));
         assert_string_equal(print_all(&r, false, &all, false),
                             "# cpu-clock: 3 samples, periods of 100\n"
                             "# EVENT\tOVERHEAD\tSAMPLES\tPERIOD\tSYMBOL\tDSO\n"
@@ -204,7 +204,7 @@ static void test_levels(void **state) {
         rig_begin(&r);
         for (size_t i = 0; i < 2; i++) {
                 f = frame_ids_add(&r.frames, &(NamedFrame){ .name = &name, .is_kernel = i == 0 }, NULL);
-                assert_true(sums_add(&r.sums, sums_group(&r.sums, TEXT("cpu-clock")), true, 5, &f, 1));
+                assert_true(sums_add(&r.sums, sums_group(&r.sums, TEXT("cpu-clock"), 0), true, 5, &f, 1));
         }
         assert_string_equal(print(&r, false, &all, false), "cpu-clock\t50.00%\t1\t5\t[.] same\ncpu-clock\t50.00%\t1\t5\t[k] same\n");
         assert_non_null(strstr(print(&r, false, &all, true), "\"key\":{\"symbol\":\"same\"},\"kernel\":true}]"));
@@ -383,7 +383,7 @@ static void test_memory_is_of_what_is_distinct(void **state) {
         rig_begin(&r);
         for (size_t i = 0; i < 3; i++)
                 frames[i] = frame(&r, "/bin/x", (const char *[]){ "a", "b", "c" }[i], i);
-        g = sums_group(&r.sums, TEXT("cpu-clock"));
+        g = sums_group(&r.sums, TEXT("cpu-clock"), 0);
         for (size_t i = 0; i < 1000000; i++)
                 assert_true(sums_add(&r.sums, g, true, 2, frames + i % 3, 3 - i % 3));
         assert_int_equal(r.sums.stacks.n, 3);
@@ -402,7 +402,7 @@ static void test_overflow(void **state) {
 
         rig_init(&r, KEYS("symbol"));
         rig_begin(&r);
-        g = sums_group(&r.sums, TEXT("cycles"));
+        g = sums_group(&r.sums, TEXT("cycles"), 0);
         assert_true(sums_add(&r.sums, g, true, UINT64_MAX, NULL, 0));
         assert_false(sums_add(&r.sums, g, true, 1, NULL, 0));
         assert_int_equal(g->all.samples, 1);
@@ -421,9 +421,36 @@ static void test_all_events(void **state) {
                 const char *event = i < 3 ? "page-faults" : "cycles";
 
                 r.sums.key[0] = text_ids_add(&r.texts, (perfd_text){ .bytes = event, .length = strlen(event) }, false);
-                assert_true(sums_add(&r.sums, sums_group(&r.sums, TEXT("any")), true, i < 3 ? 1 : 1000000, NULL, 0));
+                assert_true(sums_add(&r.sums, sums_group(&r.sums, TEXT("any"), 0), true, i < 3 ? 1 : 1000000, NULL, 0));
         }
         assert_string_equal(print(&r, false, &all, false), "all\t75.00%\t3\t3\tpage-faults\nall\t25.00%\t1\t1000000\tcycles\n");
+        rig_deinit(&r);
+}
+
+/* Each of several events of one name has its own table, and is compared with the one at its place, whichever has samples first. */
+static void test_events_of_one_name(void **state) {
+        Rig r;
+        uint32_t f;
+
+        rig_init(&r, KEYS("symbol"));
+        rig_begin(&r);
+        f = frame(&r, "/bin/x", "f", 1);
+        for (uint32_t i = 0; i < 3; i++) {
+                assert_true(sums_add(&r.sums, sums_group(&r.sums, TEXT("cycles"), 7 - i), true, 10 + i, &f, 1));
+                assert_true(sums_add(&r.old, sums_group(&r.old, TEXT("cycles"), 1 + i), true, 20 + i, &f, 1));
+        }
+        assert_true(sums_add(&r.sums, sums_group(&r.sums, TEXT("instructions"), 4), true, 1, &f, 1));
+        assert_string_equal(print_all(&r, true, &all, false),
+                            "# cycles#3: 1 samples, periods of 10; before: 1 samples, periods of 22\n"
+                            "# cycles#2: 1 samples, periods of 11; before: 1 samples, periods of 21\n"
+                            "# cycles#1: 1 samples, periods of 12; before: 1 samples, periods of 20\n"
+                            "# instructions: 1 samples, periods of 1; before: 0 samples, periods of 0\n"
+                            "# EVENT\tBASELINE\tDELTA\tSAMPLES\tPERIOD\tSYMBOL\n"
+                            "cycles#3\t100.00%\t+0.00%\t1\t10\t[.] f\n"
+                            "cycles#2\t100.00%\t+0.00%\t1\t11\t[.] f\n"
+                            "cycles#1\t100.00%\t+0.00%\t1\t12\t[.] f\n"
+                            "instructions\t0.00%\t+100.00%\t1\t1\t[.] f\n");
+        assert_non_null(strstr(print(&r, false, &all, true), "{\"event\":\"cycles\",\"nth\":2,\"samples\":1,\"period\":11,"));
         rig_deinit(&r);
 }
 
@@ -434,7 +461,7 @@ int main(void) {
                 cmocka_unit_test(test_calls_of_threads), cmocka_unit_test(test_filters), cmocka_unit_test(test_bad_filters),
                 cmocka_unit_test(test_difference), cmocka_unit_test(test_json), cmocka_unit_test(test_limits),
                 cmocka_unit_test(test_memory_is_of_what_is_distinct), cmocka_unit_test(test_overflow), cmocka_unit_test(test_all_events),
-                cmocka_unit_test(test_text), cmocka_unit_test(test_levels),
+                cmocka_unit_test(test_text), cmocka_unit_test(test_levels), cmocka_unit_test(test_events_of_one_name),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,6 +100,8 @@ static void put_table(Json *j, const Shown *s, const ShownTable *t) {
         json_begin(j, '{');
         JSON_KEY(j, "event");
         put_text(j, s, t->event);
+        if (t->nth > 0)
+                JSON_NUMBER(j, "nth", t->nth);
         JSON_NUMBER(j, "samples", t->all.samples);
         JSON_NUMBER(j, "period", t->all.period);
         if (s->has_old) {

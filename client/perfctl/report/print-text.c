@@ -157,6 +157,20 @@ static void put_change(Table *t, const Shown *s, const ShownTable *of, const Sho
         table_put(t, text);
 }
 
+/* "cpu-clock", or "cpu-clock#2" of several of that name. */
+static void put_event(Table *t, const Shown *s, const ShownTable *of) {
+        const perfd_text name = of->event == ID_NONE ? (perfd_text){ .bytes = "all", .length = 3 } : text_ids_get(s->texts, of->event);
+        char *text;
+
+        if (of->nth == 0) {
+                put_cell(t, name);
+                return;
+        }
+        must_have(asprintf(&text, "%.*s#%" PRIu32, (int)name.length, name.bytes, of->nth) < 0 ? NULL : text);
+        table_put(t, text);
+        free(text);
+}
+
 static void put_rows(Table *t, const Shown *s, const ShownTable *of, const CallLines *lines) {
         const bool has_children = s->options->has_children;
 
@@ -165,7 +179,7 @@ static void put_rows(Table *t, const Shown *s, const ShownTable *of, const CallL
                 const RowSum *sum = has_children ? &row->total : &row->self;
 
                 if (!lines->form->is_human)
-                        put_cell(t, of->event == ID_NONE ? (perfd_text){ .bytes = "all", .length = 3 } : text_ids_get(s->texts, of->event));
+                        put_event(t, s, of);
                 if (s->has_old)
                         put_change(t, s, of, row);
                 else {
@@ -216,6 +230,8 @@ static void put_title(const Shown *s, const ShownTable *t, Output *o) {
                 output_put_string(o, "all events");
         else
                 put_text(o, s, t->event);
+        if (t->nth > 0)
+                output_print(o, "#%" PRIu32, t->nth);
         if (s->has_old)
                 output_print(o, ": %" PRIu64 " samples, periods of %" PRIu64 "; before: %" PRIu64 " samples, periods of %" PRIu64 "\n",
                              t->all.samples, t->all.period, t->old_all.samples, t->old_all.period);

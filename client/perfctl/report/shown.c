@@ -109,10 +109,21 @@ static void leave_out(const Shown *s, ShownTable *t, const ShownLimits *limits) 
         t->n_rows = limits->top > 0 && limits->top < n ? limits->top : n;
 }
 
-static void add_table(Shown *s, SumsGroup *g, const SumsGroup *old, const ShownLimits *limits) {
+/* Which of several of its name it is, as ShownTable.nth. */
+static uint32_t nth_of(const Sums *s, const SumsGroup *g) {
+        uint32_t nth = 1, n = 0;
+
+        for (size_t i = 0; i < s->n_groups; i++) {
+                n += s->groups[i].event == g->event;
+                nth += s->groups[i].event == g->event && s->groups[i].number < g->number;
+        }
+        return n > 1 ? nth : 0;
+}
+
+static void add_table(Shown *s, const Sums *sums, SumsGroup *g, const SumsGroup *old, const ShownLimits *limits) {
         ShownTable *t = &s->tables[s->n_tables++];
 
-        *t = (ShownTable){ .event = g ? g->event : old->event };
+        *t = (ShownTable){ .event = g ? g->event : old->event, .nth = nth_of(sums, g ? g : old) };
         if (g)
                 t->all = g->all;
         if (old)
@@ -126,9 +137,18 @@ static void add_table(Shown *s, SumsGroup *g, const SumsGroup *old, const ShownL
         }
 }
 
-static SumsGroup *find_group(const Sums *s, uint32_t event) {
+static uint32_t place_of(const Sums *s, const SumsGroup *g) {
+        const uint32_t nth = nth_of(s, g);
+
+        return nth > 0 ? nth : 1;
+}
+
+/* The same event in the other sums: of several of one name the one that has the same place among them. */
+static SumsGroup *find_group(const Sums *s, const Sums *of, const SumsGroup *g) {
+        const uint32_t place = place_of(of, g);
+
         for (size_t i = 0; i < s->n_groups; i++)
-                if (s->groups[i].event == event)
+                if (s->groups[i].event == g->event && place_of(s, &s->groups[i]) == place)
                         return &s->groups[i];
         return NULL;
 }
@@ -137,10 +157,10 @@ void shown_init(Shown *s, Sums *sums, const Sums *old, const ShownLimits *limits
         *s = (Shown){ .options = sums->options, .texts = sums->texts, .frames = sums->frames, .has_old = old, .call_limit = limits->call_percent };
         s->tables = must_have(calloc(sums->n_groups + (old ? old->n_groups : 0) + 1, sizeof(*s->tables)));
         for (size_t i = 0; i < sums->n_groups; i++)
-                add_table(s, &sums->groups[i], old ? find_group(old, sums->groups[i].event) : NULL, limits);
+                add_table(s, sums, &sums->groups[i], old ? find_group(old, sums, &sums->groups[i]) : NULL, limits);
         for (size_t i = 0; old && i < old->n_groups; i++)
-                if (!find_group(sums, old->groups[i].event))
-                        add_table(s, NULL, &old->groups[i], limits);
+                if (!find_group(sums, old, &old->groups[i]))
+                        add_table(s, old, NULL, &old->groups[i], limits);
 }
 
 void shown_deinit(Shown *s) {

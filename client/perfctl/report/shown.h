@@ -12,6 +12,7 @@ typedef struct ShownRow {
 
 typedef struct ShownTable {
         uint32_t event;         /* text; ID_NONE: all */
+        uint32_t nth;           /* of several of that name: from 1; 0: it is the only one */
         RowSum all, old_all;
         const CallTree *calls;  /* sorted; NULL: there is none */
         ShownRow *rows;

@@ -16,7 +16,7 @@ void sums_init(Sums *s, SumsOptions *options, TextIds *texts, FrameIds *frames) 
         stack_ids_init(&s->stacks);
         for (size_t i = 0; i < options->n_keys; i++) {
                 s->has_frame_keys |= dimension_is_of_frame(&options->keys[i]);
-                s->has_line_key |= options->keys[i].kind == DIMENSION_LINE;
+                s->has_line_key |= dimension_is_of_line(&options->keys[i]);
                 s->has_symbol_key |= options->keys[i].kind == DIMENSION_SYMBOL;
         }
 }
@@ -39,19 +39,19 @@ size_t sums_frames_needed(const Sums *s, size_t n_frames) {
         return n_frames > 0 && (s->options->filters.has_frames || s->has_frame_keys) ? 1 : 0;
 }
 
-SumsGroup *sums_group(Sums *s, perfd_text event) {
+SumsGroup *sums_group(Sums *s, perfd_text event, uint32_t number) {
         SumsGroup *g = s->groups + s->last;
         uint32_t id;
 
-        if (s->n_groups > 0 && (g->event == ID_NONE || text_ids_is(s->texts, g->event, event)))
+        if (s->n_groups > 0 && (g->event == ID_NONE || (g->number == number && text_ids_is(s->texts, g->event, event))))
                 return g;
         id = s->options->is_of_all ? ID_NONE : text_ids_add(s->texts, event, false);
         for (s->last = 0; s->last < s->n_groups; s->last++)
-                if (s->groups[s->last].event == id)
+                if (s->groups[s->last].event == id && (id == ID_NONE || s->groups[s->last].number == number))
                         return &s->groups[s->last];
         s->groups = must_have(reallocarray(s->groups, s->n_groups + 1, sizeof(*s->groups)));
         g = &s->groups[s->n_groups++];
-        *g = (SumsGroup){ .event = id };
+        *g = (SumsGroup){ .event = id, .number = number };
         rows_init(&g->stacks, s->options->n_keys + 1);
         rows_init(&g->rows, s->options->n_keys);
         call_tree_init(&g->calls);
@@ -153,8 +153,8 @@ void sums_finish(Sums *s) {
         stack_ids_deinit(&s->stacks);
 }
 
-bool sums_take(Sums *s, const perfd_item *item, const char *event, uint64_t period, const uint32_t *frames, size_t n_frames) {
-        SumsGroup *g = sums_group(s, (perfd_text){ .bytes = event, .length = strlen(event) });
+bool sums_take(Sums *s, const perfd_item *item, const char *event, uint32_t number, uint64_t period, const uint32_t *frames, size_t n_frames) {
+        SumsGroup *g = sums_group(s, (perfd_text){ .bytes = event, .length = strlen(event) }, number);
         const bool is_taken = filters_take_sample(&s->options->filters, s->texts, item, event);
 
         for (size_t i = 0; is_taken && i < s->options->n_keys; i++)

@@ -21,6 +21,7 @@ typedef struct SumsOptions {
 /* Of an event, or of all. */
 typedef struct SumsGroup {
         uint32_t event; /* text; ID_NONE: all */
+        uint32_t number; /* tells it from others of that name: the higher one is the later one */
         RowSum all;     /* also those that filters leave out */
         Rows stacks;    /* samples by what they are sorted by but for frames, and by their stacks, until sums_finish() */
         Rows rows;
@@ -43,11 +44,11 @@ void sums_deinit(Sums *s);
 
 /* How many frames of a stack are looked at, from the innermost on. */
 size_t sums_frames_needed(const Sums *s, size_t n_frames);
-/* event: its name for people. frames: from the innermost to the outermost, as many as are needed. False: the sum of the periods would be more than 64 bits. */
-bool sums_take(Sums *s, const perfd_item *item, const char *event, uint64_t period, const uint32_t *frames, size_t n_frames);
+/* event: its name for people, and its number. frames: from the innermost to the outermost, as many as are needed. False: the sum of the periods would be more than 64 bits. */
+bool sums_take(Sums *s, const perfd_item *item, const char *event, uint32_t number, uint64_t period, const uint32_t *frames, size_t n_frames);
 
 /* Its parts: values of the keys that are not of frames stand in s->key. */
-SumsGroup *sums_group(Sums *s, perfd_text event);
+SumsGroup *sums_group(Sums *s, perfd_text event, uint32_t number);
 bool sums_add(Sums *s, SumsGroup *g, bool is_taken, uint64_t period, const uint32_t *frames, size_t n_frames);
 
 /* Once, when all samples were taken: makes the rows and trees of calls. */

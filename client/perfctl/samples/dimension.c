@@ -4,6 +4,7 @@
  */
 #include "client/perfctl/samples/dimension.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 
 #define FIELD "field."
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-[]"
+#define NSEC_PER_SEC UINT64_C(1000000000)
 #define TEXT_FIRST 128 /* bytes: most values are shorter */
 
 static const struct {
@@ -21,14 +23,15 @@ static const struct {
 } names[] = {
         { "comm", DIMENSION_COMM },     { "pid", DIMENSION_PID },           { "tid", DIMENSION_TID },   { "cpu", DIMENSION_CPU },
         { "dso", DIMENSION_DSO },       { "symbol", DIMENSION_SYMBOL },     { "sym", DIMENSION_SYMBOL }, { "line", DIMENSION_LINE },
-        { "srcline", DIMENSION_LINE },  { "event", DIMENSION_EVENT },       { "container", DIMENSION_CONTAINER },
+        { "srcline", DIMENSION_LINE },  { "srcfile", DIMENSION_FILE },      { "time", DIMENSION_TIME },
+         { "event", DIMENSION_EVENT },       { "container", DIMENSION_CONTAINER },
         { "unit", DIMENSION_UNIT },     { "cgroup", DIMENSION_CGROUP },     { "exe", DIMENSION_EXE },   { "uid", DIMENSION_UID },
 };
 
 bool dimension_init(Dimension *d, const char *text) {
         const bool is_field = strncmp(text, FIELD, strlen(FIELD)) == 0;
 
-        *d = (Dimension){ .kind = DIMENSION_FIELD, .text = text };
+        *d = (Dimension){ .kind = DIMENSION_FIELD, .text = text, .quantum = DIMENSION_QUANTUM };
         for (size_t i = 0; !is_field && i < sizeof(names) / sizeof(*names); i++)
                 if (strcmp(names[i].name, text) == 0) {
                         d->kind = names[i].kind;
@@ -84,6 +87,17 @@ static uint64_t field_value(Dimension *d, TextIds *texts, const perfd_item *item
         return value_of(texts, &(perfd_value){ .field = &element, .numbers = v.numbers + name->element, .count = 1 });
 }
 
+/* Seconds, as `script` prints them, with as many digits as the quantum has. */
+static uint64_t time_value(const Dimension *d, TextIds *texts, uint64_t time) {
+        const uint64_t begin = time - time % d->quantum;
+        char text[48];
+        size_t n = (size_t)snprintf(text, sizeof(text), "%" PRIu64 ".%09" PRIu64, begin / NSEC_PER_SEC, begin % NSEC_PER_SEC);
+
+        for (uint64_t ns = d->quantum; ns % 10 == 0 && text[n - 1] != '.'; ns /= 10)
+                n--;
+        return text_ids_add(texts, (perfd_text){ .bytes = text, .length = n - (text[n - 1] == '.') }, true);
+}
+
 static uint64_t process_value(const Dimension *d, TextIds *texts, const perfd_process *process) {
         if (!process)
                 return DIMENSION_ABSENT;
@@ -113,6 +127,8 @@ uint64_t dimension_of_sample(Dimension *d, TextIds *texts, const perfd_item *ite
                 return perfd_item_cpu(item);
         case DIMENSION_EVENT:
                 return string_value(texts, event);
+        case DIMENSION_TIME:
+                return time_value(d, texts, perfd_item_time(item));
         case DIMENSION_FIELD:
                 return field_value(d, texts, item);
         default:
@@ -121,7 +137,8 @@ uint64_t dimension_of_sample(Dimension *d, TextIds *texts, const perfd_item *ite
 }
 
 uint64_t dimension_of_frame(const Dimension *d, const FrameId *frame) {
-        const uint32_t id = !frame ? ID_NONE : d->kind == DIMENSION_DSO ? frame->dso : d->kind == DIMENSION_LINE ? frame->line : frame->symbol;
+        const uint32_t id = !frame ? ID_NONE : d->kind == DIMENSION_DSO ? frame->dso : d->kind == DIMENSION_LINE ? frame->line :
+                            d->kind == DIMENSION_FILE ? frame->file : frame->symbol;
 
         if (id == ID_NONE)
                 return DIMENSION_ABSENT;

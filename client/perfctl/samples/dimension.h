@@ -16,6 +16,8 @@ typedef enum DimensionKind {
         DIMENSION_DSO,
         DIMENSION_SYMBOL,
         DIMENSION_LINE, /* of the source */
+        DIMENSION_FILE, /* the same without its line */
+        DIMENSION_TIME,
         DIMENSION_EVENT,
         DIMENSION_CONTAINER,
         DIMENSION_UNIT,
@@ -26,7 +28,8 @@ typedef enum DimensionKind {
         DIMENSION_FIELD = N_DIMENSION_NAMES, /* of the event */
 } DimensionKind;
 
-#define DIMENSION_NAMES "comm, pid, tid, cpu, dso, symbol, line, event, container, unit, cgroup, exe, uid"
+#define DIMENSION_NAMES "comm, pid, tid, cpu, dso, symbol, line, srcfile, event, time, container, unit, cgroup, exe, uid"
+#define DIMENSION_QUANTUM UINT64_C(100000000) /* ns: times are the beginnings of these, as perf-report(1) has it */
 #define DIMENSION_ABSENT UINT64_MAX /* not known, or the sample has none */
 #define DIMENSION_OF_KERNEL (UINT64_C(1) << 32) /* of the value of a symbol, above the id of its text */
 
@@ -34,6 +37,7 @@ typedef struct Dimension {
         DimensionKind kind;
         const char *text; /* as it is called */
         KeyName name;     /* of a field */
+        uint64_t quantum; /* ns, of a time */
         bool was_found;   /* a sample has had the field */
 } Dimension;
 
@@ -46,7 +50,12 @@ void dimension_deinit(Dimension *d);
 
 /* Its values differ among the frames of one sample. */
 static inline bool dimension_is_of_frame(const Dimension *d) {
-        return d->kind == DIMENSION_DSO || d->kind == DIMENSION_SYMBOL || d->kind == DIMENSION_LINE;
+        return d->kind == DIMENSION_DSO || d->kind == DIMENSION_SYMBOL || d->kind == DIMENSION_LINE || d->kind == DIMENSION_FILE;
+}
+
+/* Of the source, which takes debug information. */
+static inline bool dimension_is_of_line(const Dimension *d) {
+        return d->kind == DIMENSION_LINE || d->kind == DIMENSION_FILE;
 }
 
 static inline bool dimension_is_number(const Dimension *d) {

@@ -45,7 +45,7 @@ int filters_add(const Perfctl *p, Filters *f, const char *option, const char *na
                 if (!*added->words[i])
                         return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' has an empty word", option, words);
         f->has_frames |= dimension_is_of_frame(&added->dimension);
-        f->has_lines |= added->dimension.kind == DIMENSION_LINE;
+        f->has_lines |= dimension_is_of_line(&added->dimension);
         return dimension_is_number(&added->dimension) ? parse_ranges(p, added, option) : 0;
 }
 
@@ -97,7 +97,7 @@ static bool takes_number(const Filter *f, uint64_t number) {
 /* A file is meant by its path, or by its name alone, as perf-report(1) has it. */
 static bool takes_text(const Filter *f, perfd_text text) {
         char *copy = must_have(strndup(text.bytes, text.length));
-        const char *slash = f->dimension.kind == DIMENSION_DSO || f->dimension.kind == DIMENSION_LINE ? strrchr(copy, '/') : NULL;
+        const char *slash = f->dimension.kind == DIMENSION_DSO || dimension_is_of_line(&f->dimension) ? strrchr(copy, '/') : NULL;
         bool takes = false;
 
         for (size_t i = 0; i < f->n_words && !takes; i++)

@@ -61,7 +61,8 @@ uint32_t frame_ids_add(FrameIds *f, const NamedFrame *frame, const FrameName *at
         const FrameName *name = frame->name;
         const uint64_t address = name->symbol.length > 0 ? 0 : frame->address;
         RememberedFrame *r = &f->remembered[(((uintptr_t)name ^ address) * UINT64_C(0x9e3779b97f4a7c15) >> 40) & (FRAMES_REMEMBERED - 1)];
-        FrameId id = { .is_inlined = frame->is_inlined, .is_kernel = frame->is_kernel, .line = ID_NONE, .function = ID_NONE };
+        FrameId id = { .is_inlined = frame->is_inlined, .is_kernel = frame->is_kernel, .line = ID_NONE, .file = ID_NONE,
+                       .function = ID_NONE };
 
         if (r->name == name && r->at == at && r->address == address && r->is_inlined == frame->is_inlined && r->is_kernel == frame->is_kernel)
                 return r->id;
@@ -70,6 +71,7 @@ uint32_t frame_ids_add(FrameIds *f, const NamedFrame *frame, const FrameName *at
         if (at && at->file.length > 0) {
                 id.function = find_or_add(f, &id);
                 id.line = line_text(f->texts, at);
+                id.file = text_ids_add(f->texts, at->file, false);
         }
         *r = (RememberedFrame){ .name = name, .at = at, .address = address, .is_inlined = frame->is_inlined, .is_kernel = frame->is_kernel,
                                 .id = find_or_add(f, &id) };

@@ -10,7 +10,7 @@
 typedef struct FrameId {
         uint32_t dso, symbol; /* texts; dso: ID_NONE is not known; symbol: "0x12f0" of what has none */
         uint32_t is_inlined, is_kernel;
-        uint32_t line;        /* text, "FILE:LINE"; ID_NONE: not known, or not asked for */
+        uint32_t line, file;  /* texts, "FILE:LINE" and FILE, of the source; ID_NONE: not known, or not asked for */
         uint32_t function;    /* the frame without its line; ID_NONE: this one */
 } FrameId;
 

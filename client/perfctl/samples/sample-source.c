@@ -133,7 +133,7 @@ static uint64_t wall_of(Reading *r, uint64_t time) {
 }
 
 static void take(Reading *r, const perfd_item *item) {
-        SourceSample sample = { .item = item, .event = perfd_item_event(item)->name };
+        SourceSample sample = { .item = item, .event = perfd_item_event(item)->name, .number = perfd_item_event(item)->id };
 
         if (!is_wanted(r, item))
                 return;

@@ -5,6 +5,7 @@
 #include "client/perfctl/names/debuginfod.h"
 #include "client/perfctl/print/list-text.h"
 #include "client/perfctl/base/number.h"
+#include "client/perfctl/base/quantity.h"
 #include "client/perfctl/report/print.h"
 #include "client/perfctl/samples/choice.h"
 
@@ -74,6 +75,21 @@ static int parse_percent(const Perfctl *p, const char *option, double *ret) {
         return 0;
 }
 
+/* What times are rounded down to. */
+static int parse_quantum(const Perfctl *p, SumsOptions *o) {
+        const char *text = perfctl_get(p, "time-quantum");
+        bool has_time = false;
+        uint64_t quantum = DIMENSION_QUANTUM;
+
+        if (text && (!quantity_parse_time(text, &quantum) || quantum == 0))
+                return perfctl_fail(p, PERFCTL_USAGE, "--time-quantum: '%s' is not a time such as 10ms or 1s", text);
+        for (size_t i = 0; i < o->n_keys; i++) {
+                has_time |= o->keys[i].kind == DIMENSION_TIME;
+                o->keys[i].quantum = quantum;
+        }
+        return text && !has_time ? perfctl_fail(p, PERFCTL_USAGE, "--time-quantum is of the key time: it needs --sort time,...") : 0;
+}
+
 static int check_source(const Perfctl *p) {
         if (perfctl_get(p, "input") && perfctl_get(p, "where"))
                 return perfctl_fail(p, PERFCTL_USAGE, "--where is for the live host: not with --input, of which --only chooses samples");
@@ -90,6 +106,8 @@ static int parse_options(Reports *r) {
         r->options.has_inlined = perfctl_get(p, "inline");
         if (code == 0)
                 code = check_source(p);
+        if (code == 0)
+                code = parse_quantum(p, &r->options);
         if (code == 0)
                 code = parse_filters(p, &r->options.filters);
         if (code == 0)
@@ -137,7 +155,7 @@ static bool take(void *userdata, const SourceSample *sample) {
                 in->stack = must_have(reallocarray(in->stack, in->room, sizeof(*in->stack)));
         }
         n = fill_stack(in, sample, n);
-        if (sums_take(in->sums, sample->item, sample->event, sample->weight, in->stack, n))
+        if (sums_take(in->sums, sample->item, sample->event, sample->number, sample->weight, in->stack, n))
                 return true;
         in->failure = perfctl_fail(in->reports->p, PERFCTL_FAILED, "%s: the sum of the periods of %s is more than 64 bits: --sort event,... counts samples",
                                    in->path, sample->event);
@@ -232,7 +250,7 @@ const Verb verb_report = {
                 { .name = "input", .letter = 'i', .argument = "FILE", .help = "a recording; - is stdin; without it, of the live host",
                   .words = WORDS_FILES },
                 { .name = "sort", .letter = 's', .argument = "KEY,...", .help = "a row for each comm, dso, symbol, cpu, FIELD, ...; comm,dso,symbol",
-                  .choices = "comm pid tid cpu dso symbol line event container unit cgroup exe uid" },
+                  .choices = "comm pid tid cpu dso symbol line srcfile event time container unit cgroup exe uid" },
                 { .name = "children", .help = "with what the functions called that a row's function called, each row once a sample" },
                 { .name = "graph", .help = "below each row who called it; with --children what it called" },
                 { .name = "inline", .help = "functions that the compiler inlined have rows and calls of their own; needs debug information" },
@@ -242,6 +260,7 @@ const Verb verb_report = {
                 { .name = "symbol", .argument = "NAME,...", .help = "only rows of these functions" },
                 { .name = "only", .argument = "KEY=VALUE,...", .help = "only where a key of --sort has one of these values", .repeats = true },
                 TIME_RANGE_OPTION,
+                { .name = "time-quantum", .argument = "TIME", .help = "of the key time: how long a row is; 100ms" },
                 { .name = "percent-limit", .argument = "PERCENT", .help = "without rows of less than that" },
                 { .name = "call-limit", .argument = "PERCENT", .help = "--graph: without calls of less than that of all samples; 0.5" },
                 { .name = "top", .argument = "N", .help = "only the N largest rows of each event" },
