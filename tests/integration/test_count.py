@@ -329,9 +329,9 @@ def test_a_file():
                 check(text.startswith("page-faults\t"), text)
         os.unlink(path)
         no = perfctl(daemon, "count", "-o", f"{path}/x", "cs", "--for", "1ms", status=1)
-        equal(no.stderr, f"perfctl: count: --output: {path}/x: No such file or directory\n", "a file that cannot be")
+        equal(no.stderr, f"perfctl: count: -o: {path}/x: No such file or directory\n", "a file that cannot be")
         no = perfctl(daemon, "count", "-o", path, "cs", "--live", status=2)
-        check("--live and --output exclude each other" in no.stderr and not os.path.exists(path), no)
+        check("--live and -o exclude each other" in no.stderr and not os.path.exists(path), no)
 
 
 def test_results_and_ties():

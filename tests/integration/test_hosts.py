@@ -120,7 +120,7 @@ def test_refused():
     with two() as daemons:
         for words, said in [(["emit", "external:x", "a=1"], "this is for one host: --host is given 2 times"),
                             (["apply", "-"], "the standard input cannot be read for several hosts: name a file"),
-                            (["count", "cpu-clock", "-o", "x"], "--output is for one host: use the shell's `> x`"),
+                            (["count", "cpu-clock", "-o", "x"], "-o is for one host: use the shell's `> x`"),
                             (["count", "cpu-clock", "--by", "cpu", "--live"], "--live is for one host"),
                             (["watch", "--reconnect", "5"], "--reconnect: '5' is not a time such as 500ms, 10s, 2m, nor the word never"),
                             (["watch", "cpu-clock", "--", "true"], "the command behind -- would run on this machine"),
@@ -225,7 +225,7 @@ def test_output():
     with two() as daemons, loads(daemons) as all_loads, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
         file = os.path.join(folder, "file")
         err = run(daemons, "watch", "calls", "-o", os.path.join(folder, "no", "file"), status=1)[1]
-        check("--output: " in err and err.count("No such file") == 1, err)
+        check("-o: " in err and err.count("No such file") == 1, err)
         watch = start(daemons, subprocess.PIPE, "calls", "--count", "5", "--allow-loss", "--json", "-o", file)
         for load in all_loads:
             load.go()

@@ -164,6 +164,9 @@ def compare_calls(path):
     equal(dict(calls_of(row["calls"])), dict(callees), "what main called")
     row = named(rows_of(report(path, "--graph", "--children", "--call-limit", "20%"), "cpu-clock"), "main")
     equal(dict(calls_of(row["calls"])), {way: n for way, n in callees.items() if n / len(items) >= 0.2}, "more than a fifth")
+    for as_perf, ours in (["-g"], ["--graph"]), (["-g", "graph,5,caller"], ["--graph", "--children", "--call-limit", "5"]), \
+            (["-g", "0.1,callee", "page-faults"], ["page-faults", "--graph", "--call-limit", "0.1"]), (["-g", "none"], []):
+        equal(report(path, *as_perf), report(path, *ours), as_perf)
 
 
 def compare_keys(path):
@@ -213,10 +216,19 @@ def check_wrong(path):
                                   [["--time-quantum", "1s"], 2, "needs --sort time"], [["--sort", "time", "--time-quantum", "0s"], 2, "'0s' is not a time"],
                                   [["--graph", "--diff", path], 2, "exclude each other"], [["--diff", "/nonexistent"], 1, "/nonexistent: "],
                                   [["--for", "1s"], 2, "--for is for the live host"], [["--unit", "a"], 2, "--unit is for the live host"],
-                                  [["-c", "5"], 2, "--period is for the live host"], [["--", "true"], 2, "a command is traced live"]):
+                                  [["-c", "5"], 2, "-c is for the live host: not with -i; --comm chooses threads"],
+                                  [["-F", "comm"], 2, "-F is for the live host: not with -i; --sort chooses columns"],
+                                  [["-p", "4294967296"], 2, "-p: '4294967296' is too large: the largest pid is 4294967295"],
+                                  [["-C", "0-99999999999999999999"], 2, "is too large: the largest cpu is 4294967295"],
+                                  [["-g", "graph,0.5,fractal"], 2, "-g fractal is not here"], [[path], 2, f"one recording is read, and -i says {path}"], [["--", "true"], 2, "a command is traced live"]):
         ran = run([PERFCTL, "report", "-i", path, *options])
         equal((ran.returncode, options), (status, options), ran.stderr)
         check(says in ran.stderr.decode() and not ran.stdout, (options, ran.stderr, ran.stdout))
+    for verb in ["script"], ["report"], ["flame"], ["top"], ["export", "--to", "csv"]:
+        ran = run([PERFCTL, *verb, path])
+        equal((ran.returncode, ran.stderr.decode()), (2, f"perfctl: {verb[0]}: '{path}' is a recording, and arguments are events: -i {path} reads it\n"), verb)
+    ran = run([PERFCTL, "--socket", "/nonexistent", "report"], cwd=os.path.dirname(path))
+    check(ran.stderr.startswith(b"perfctl: report: samples of the live host, for 10.0 s: -i perf.data reads the recording that is here\n"), ran)
     ran = run([PERFCTL, "top", "-i", path, "--batch", "--by", "pid,nosuch"])
     equal((ran.returncode, ran.stdout), (1, b""), ran.stderr)
     check(b"no sample has a field 'nosuch', and it is none of symbol, dso, comm" in ran.stderr, ran.stderr)

@@ -327,7 +327,7 @@ def test_wrong():
             (["flame", "-i", PATH, "-o", PATH], 2, "is the recording itself"),
             (["export", "--to", "csv", "-i", "/nonexistent/x", "-o", "x.csv"], 1, "/nonexistent/x: "),
             (["export", "--to", "jsonl", "-i", PATH, "-o", "x.jsonl", "nosuch"], 1, "no event of it is called 'nosuch'"),
-            (["export", "--to", "folded", "-i", PATH, "--unit", "x"], 2, "--unit is for the live host: not with --input"),
+            (["export", "--to", "folded", "-i", PATH, "--unit", "x"], 2, "--unit is for the live host: not with -i"),
             (["flame", "--comm", "bash"], 2, "--comm chooses among samples of a recording: it needs --input"),
             (["export", "--to", "folded", "--time", "1,"], 2, "--time chooses among samples of a recording: it needs --input"),
             (["export", "--to", "folded", "-i", PATH, "--off-cpu", "--comm", "bash"], 2, "--off-cpu needs the switches of all threads"),

@@ -69,8 +69,8 @@ static void test_mistakes(void **state) {
                 { { "add", "a:b", "--filter", "x", "--filter", "y" }, "perfctl: add: --filter was already given\n" },
                 { { "watch", "--filter", "x", "a:b", "--filter", "y" },
                   "perfctl: watch: --filter was already given, before all events: of several, each stands behind its events\n" },
-                { { "add", "a:b", "-c1", "c:d", "-c2", "-F3" }, "perfctl: add: --period and --frequency exclude each other\n" },
-                { { "add", "a:b", "-c1", "c:d", "-cx" }, "perfctl: add: --period: 'x' is not a number above 0\n" },
+                { { "add", "a:b", "-c1", "c:d", "-c2", "-F3" }, "perfctl: add: -c and -F exclude each other\n" },
+                { { "add", "a:b", "-c1", "c:d", "-cx" }, "perfctl: add: -c: 'x' is not a number above 0\n" },
         };
 
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -108,7 +108,7 @@ static void test_top_usage(void **state) {
         assert_usage(WORDS("top", "mine", "--rows", "x"), "--rows: 'x' is not a number above 0\n");
         assert_usage(WORDS("top", "mine", "--json", "--rows", "3"), "--rows applies to tables only");
         assert_usage(WORDS("top", "--input", "x", "--where", "a"), "--where is for a live host: of a recording, with --input, one table");
-        assert_usage(WORDS("top", "--input", "x", "-g"), "--both-callchains is for a live host");
+        assert_usage(WORDS("top", "--input", "x", "-g"), "-g is for a live host");
 }
 
 int main(void) {

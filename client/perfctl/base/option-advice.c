@@ -1,4 +1,4 @@
-/* Of perf-stat(1) those that its users take for granted; what is only near a name is near.c's. */
+/* Of perf-stat(1), perf-report(1) and perf-script(1) those that their users take for granted; what is only near a name is near.c's. */
 #include "client/perfctl/base/option-advice.h"
 
 #include <string.h>
@@ -30,11 +30,55 @@ static const OptionAdvice of_stat[] = {
         { "log-fd", 0, "here it is --output /dev/fd/N" },
 };
 
+static const OptionAdvice of_report[] = {
+        { "fields", 0, "columns are those of --sort, behind the share, the number of samples and the sum of their periods" },
+        { "no-children", 0, "it is so without --children" },
+        { "no-inline", 0, "it is so without --inline" },
+        { "call-graph", 0, "here it is --graph, or -g with -i" },
+        { "comms", 0, "here it is --comm NAME,..." },
+        { "dsos", 'd', "here it is --dso FILE,..." },
+        { "symbols", 'S', "here it is --symbol NAME,..." },
+        { "show-nr-samples", 'n', "the number of samples is always there" },
+        { "show-total-period", 0, "the sum of periods is always there" },
+        { "header", 0, "`perfctl info FILE` prints what the header says" },
+        { "header-only", 0, "`perfctl info FILE` prints what the header says" },
+        { "stats", 0, "`perfctl info FILE` counts records of each type" },
+        { "dump-raw-trace", 'D', "`perfctl info FILE` counts records, and `perfctl script -i FILE` prints samples" },
+        { "field-separator", 0, "where stdout is no terminal, tabs are between columns" },
+        { "force", 'f', "recordings of any owner are read" },
+        { "tui", 0, "tables are all that there is: `perfctl flame` draws a page for a browser" },
+        { "gtk", 0, "tables are all that there is: `perfctl flame` draws a page for a browser" },
+};
+
+static const OptionAdvice of_script[] = {
+        { "header", 0, "`perfctl info FILE` prints what the header says" },
+        { "header-only", 0, "`perfctl info FILE` prints what the header says" },
+        { "dump-raw-trace", 'D', "`perfctl info FILE` counts records" },
+        { "comms", 'c', "here it is --comm NAME,..." },
+        { "no-inline", 0, "it is so without --inline" },
+        { "force", 'f', "recordings of any owner are read" },
+};
+
+static const struct {
+        const char *verb;
+        const OptionAdvice *list;
+        size_t n;
+} of_verbs[] = {
+        { "stat", of_stat, sizeof(of_stat) / sizeof(*of_stat) },
+        { "report", of_report, sizeof(of_report) / sizeof(*of_report) },
+        { "script", of_script, sizeof(of_script) / sizeof(*of_script) },
+};
+
+static const char *find(const OptionAdvice *list, size_t n, const char *name, char letter) {
+        for (size_t i = 0; i < n; i++)
+                if (name ? strcmp(name, list[i].name) == 0 : letter == list[i].letter)
+                        return list[i].text;
+        return NULL;
+}
+
 const char *option_advice_find(const Verb *verb, const char *name, char letter) {
-        if (!verb || strcmp(verb->name, "stat") != 0)
-                return NULL;
-        for (size_t i = 0; i < sizeof(of_stat) / sizeof(of_stat[0]); i++)
-                if (name ? strcmp(name, of_stat[i].name) == 0 : letter == of_stat[i].letter)
-                        return of_stat[i].text;
+        for (size_t i = 0; verb && i < sizeof(of_verbs) / sizeof(*of_verbs); i++)
+                if (strcmp(verb->name, of_verbs[i].verb) == 0)
+                        return find(of_verbs[i].list, of_verbs[i].n, name, letter);
         return NULL;
 }

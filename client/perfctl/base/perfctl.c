@@ -33,6 +33,34 @@ static void put_message(const Perfctl *p, const char *message) {
         text_print_message(message);
 }
 
+/* The letter by which an option was given whose name stands at `at`, behind its dashes; 0: it was not given so. Gives the name's length, too. */
+static char letter_of(const Perfctl *p, const char *at, size_t *ret_n) {
+        *ret_n = strspn(at, "abcdefghijklmnopqrstuvwxyz0123456789-");
+        for (size_t i = 0; p->verb && i < VERB_OPTIONS_MAX && p->verb->options[i].name; i++)
+                if (p->letters[i] && strlen(p->verb->options[i].name) == *ret_n && memcmp(p->verb->options[i].name, at, *ret_n) == 0)
+                        return p->letters[i];
+        return '\0';
+}
+
+/* Who typed -p finds no --pid on the command line: options are called as they were typed. In place, as that is shorter. */
+static void name_as_typed(const Perfctl *p, char *message) {
+        char *to = message;
+
+        for (const char *at = message; *at;) {
+                size_t n = 0;
+                const bool is_option = at[0] == '-' && at[1] == '-' && (at == message || strchr(" '(", at[-1]));
+                const char letter = is_option ? letter_of(p, at + 2, &n) : '\0';
+
+                if (letter) {
+                        *to++ = '-';
+                        *to++ = letter;
+                        at += 2 + n;
+                } else
+                        *to++ = *at++;
+        }
+        *to = '\0';
+}
+
 int perfctl_fail(const Perfctl *p, int code, const char *format, ...) {
         char *message;
         va_list ap;
@@ -40,6 +68,7 @@ int perfctl_fail(const Perfctl *p, int code, const char *format, ...) {
         va_start(ap, format);
         must_have(vasprintf(&message, format, ap) < 0 ? NULL : message);
         va_end(ap);
+        name_as_typed(p, message);
         fputs("perfctl: ", stderr);
         if (p->verb && !p->verb->hidden)
                 fprintf(stderr, "%s: ", p->verb->name);

@@ -59,6 +59,7 @@ struct Perfctl {
         bool help, version;
         bool human;         /* stdout is a terminal */
         const char *options[VERB_OPTIONS_MAX]; /* as in verb->options; NULL: not given, "": a switch that was */
+        char letters[VERB_OPTIONS_MAX]; /* by which options were given, for messages; 0: by their names */
         OptionValues repeated[VERB_OPTIONS_MAX];
         char **arguments;
         size_t *argument_places; /* as OptionValues.places */

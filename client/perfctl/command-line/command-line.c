@@ -97,7 +97,7 @@ static int fail_unknown_option(const Perfctl *p, const char *name) {
         char others[128] = "";
 
         if (advice)
-                return fail_usage(p, "unknown option '--%s', of perf stat: %s", name, advice);
+                return fail_usage(p, "unknown option '--%s', of perf %s: %s", name, p->verb->name, advice);
         if (!p->verb)
                 list_verbs(p, name, 0, others, sizeof(others));
         if (*others)
@@ -153,7 +153,7 @@ static int fail_unknown_letter(const Perfctl *p, char letter) {
         if (!p->verb)
                 return fail_usage(p, "unknown option '-%c'", letter);
         if (advice)
-                return fail_usage(p, "unknown option '-%c', of perf stat: %s", letter, advice);
+                return fail_usage(p, "unknown option '-%c', of perf %s: %s", letter, p->verb->name, advice);
         return fail_usage(p, "unknown option '-%c'%s", letter, takes_dashes(p->verb) ?
                           ": write -- before an argument that begins with '-'" : "");
 }
@@ -243,6 +243,11 @@ static int take_option(Perfctl *p, int argc, char **argv, int *i) {
         return set_option(p, option, value);
 }
 
+static void note_letter(Perfctl *p, const Option *option, char letter) {
+        if (p->verb && option >= p->verb->options && option < p->verb->options + VERB_OPTIONS_MAX)
+                p->letters[option - p->verb->options] = letter;
+}
+
 /* argv[*i] is "-x", "-xVALUE", "-x VALUE", or several switches in one word. */
 static int take_letters(Perfctl *p, int argc, char **argv, int *i) {
         int r = 0;
@@ -258,6 +263,7 @@ static int take_letters(Perfctl *p, int argc, char **argv, int *i) {
                         option = letter_find(global_options, *at);
                 if (!option)
                         return fail_unknown_letter(p, *at);
+                note_letter(p, option, *at);
                 if (option->argument && !at[1] && ++*i >= argc)
                         return fail_usage(p, "option -%c requires %s", *at, option->argument);
                 if (option->argument)

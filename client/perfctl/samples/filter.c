@@ -2,6 +2,7 @@
 #include "client/perfctl/samples/filter.h"
 
 #include <fnmatch.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,10 +23,29 @@ static bool parse_range(const char *word, NumberRange *ret) {
         return fits;
 }
 
+/* One, or both ends of a range, are numbers, and larger than records have room for. */
+static bool is_too_large(const char *word) {
+        const size_t n = strlen(word);
+        const char *dash = memchr(word, '-', n);
+        bool is = false;
+
+        for (const char *at = word; at; at = at == word && dash ? dash + 1 : NULL) {
+                char *text = must_have(strndup(at, at == word && dash ? (size_t)(dash - word) : n));
+                uint64_t number;
+
+                is |= quantity_is_too_large(text) || (quantity_parse_number(text, &number) && number > UINT32_MAX);
+                free(text);
+        }
+        return is;
+}
+
 static int parse_ranges(const Perfctl *p, Filter *f, const char *option) {
         f->ranges = must_have(calloc(f->n_words, sizeof(*f->ranges)));
         for (size_t i = 0; i < f->n_words; i++)
-                if (!parse_range(f->words[i], &f->ranges[i]))
+                if (is_too_large(f->words[i]))
+                        return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' is too large: the largest %s is %" PRIu32, option, f->words[i],
+                                            f->dimension.text, UINT32_MAX);
+                else if (!parse_range(f->words[i], &f->ranges[i]))
                         return perfctl_fail(p, PERFCTL_USAGE, "--%s: %s is a number: '%s' is neither one nor a range, as in 0-3,8", option,
                                             f->dimension.text, f->words[i]);
         return 0;

@@ -11,6 +11,7 @@
 
 #include "client/perfctl/samples/choice.h"
 #include "client/perfctl/names/debuginfod.h"
+#include "client/perfctl/samples/live-or-file.h"
 #include "client/perfctl/samples/live-source.h"
 #include "client/perfctl/names/recorded-host.h"
 #include "client/perfctl/samples/recording-counts.h"
@@ -42,17 +43,28 @@ static bool is_one_of(const char *word, const char *const *words) {
         return false;
 }
 
+/* What users of perf-report(1) meant by a letter is said, too. */
+static int refuse(const Perfctl *p, const char *name) {
+        const bool is_report = strcmp(p->verb->name, "report") == 0;
+
+        return perfctl_fail(p, PERFCTL_USAGE, "--%s is for the live host: not with --input%s", name,
+                            is_report && strcmp(name, "frequency") == 0 ? "; --sort chooses columns" :
+                            is_report && strcmp(name, "period") == 0 ? "; --comm chooses threads" : "");
+}
+
 int sample_source_check(const Perfctl *p, const char *const *means) {
         static const Option live[] = { SAMPLE_SOURCE_OPTIONS };
 
+        if (stray_recording_check(p) != 0)
+                return PERFCTL_USAGE;
         if (!perfctl_get(p, "input"))
                 return 0;
         for (size_t i = 0; i < sizeof(live) / sizeof(*live); i++)
                 if (!is_one_of(live[i].name, means) &&
                     (live[i].repeats ? perfctl_get_values(p, live[i].name)->n > 0 : perfctl_get(p, live[i].name) != NULL))
-                        return perfctl_fail(p, PERFCTL_USAGE, "--%s is for the live host: not with --input", live[i].name);
-        if (p->n_event_options > 0)
-                return perfctl_fail(p, PERFCTL_USAGE, "--%s is for the live host: not with --input", p->event_options[0].option->name);
+                        return refuse(p, live[i].name);
+        if (p->n_event_options > 0 && !is_one_of(p->event_options[0].option->name, means))
+                return refuse(p, p->event_options[0].option->name);
         return p->command ? perfctl_fail(p, PERFCTL_USAGE, "a command is traced live: not with --input") : 0;
 }
 

@@ -6,6 +6,7 @@
 #include "client/perfctl/names/debuginfod.h"
 #include "client/perfctl/print/output-file.h"
 #include "client/perfctl/samples/choice.h"
+#include "client/perfctl/samples/live-or-file.h"
 
 #define DURATION UINT64_C(10000000000) /* ns, of the live host */
 #define FORMATS "folded perfetto pprof speedscope csv jsonl"
@@ -76,8 +77,10 @@ static int export_run(Perfctl *p) {
         code = sample_choice_init(&choice, p, true);
         if (code == 0 && perfctl_get(p, "off-cpu"))
                 code = sample_choice_check_off_cpu(&choice, p);
-        if (code == 0)
+        if (code == 0) {
+                live_host_tell(p, DURATION);
                 code = write_file(p, format, &source, output);
+        }
         sample_choice_deinit(&choice);
         return code;
 }

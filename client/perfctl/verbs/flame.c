@@ -6,6 +6,7 @@
 #include "client/perfctl/samples/off-cpu-profile.h"
 #include "client/perfctl/print/output-file.h"
 #include "client/perfctl/samples/choice.h"
+#include "client/perfctl/samples/live-or-file.h"
 #include "client/profile/flame.h"
 
 #define LIVE_NSEC UINT64_C(10000000000) /* if --for does not say another time */
@@ -75,8 +76,10 @@ static int flame_run(Perfctl *p) {
         code = sample_choice_init(&choice, p, true);
         if (code == 0 && perfctl_get(p, "off-cpu"))
                 code = sample_choice_check_off_cpu(&choice, p);
-        if (code == 0)
+        if (code == 0) {
+                live_host_tell(p, LIVE_NSEC);
                 code = draw(p, &choice);
+        }
         sample_choice_deinit(&choice);
         return code;
 }

@@ -6,8 +6,10 @@
 #include "client/perfctl/print/list-text.h"
 #include "client/perfctl/base/number.h"
 #include "client/perfctl/base/quantity.h"
+#include "client/perfctl/report/graph-words.h"
 #include "client/perfctl/report/print.h"
 #include "client/perfctl/samples/choice.h"
+#include "client/perfctl/samples/live-or-file.h"
 
 #define SORT_DEFAULT "comm,dso,symbol" /* as perf-report(1) */
 #define CALL_LIMIT_DEFAULT 0.5         /* percent; the same */
@@ -91,9 +93,29 @@ static int parse_quantum(const Perfctl *p, SumsOptions *o) {
 }
 
 static int check_source(const Perfctl *p) {
+        static const char *const means[] = { "pid", "tid", "cpu", "both-callchains", NULL };
+
         if (perfctl_get(p, "input") && perfctl_get(p, "where"))
                 return perfctl_fail(p, PERFCTL_USAGE, "--where is for the live host: not with --input, of which --only chooses samples");
-        return sample_source_check(p, sample_choice_targets);
+        return sample_source_check(p, means);
+}
+
+/* -g of a recording, with what perf-report(1) has behind it. */
+static int parse_graph(Reports *r) {
+        Perfctl *p = r->p;
+        GraphWords words;
+        int code;
+
+        r->options.has_children = perfctl_get(p, "children");
+        r->options.has_graph = perfctl_get(p, "graph");
+        if (!perfctl_get(p, "input") || !perfctl_get(p, "both-callchains"))
+                return 0;
+        code = graph_words_take(p, &words);
+        r->options.has_graph |= words.has_graph;
+        r->options.has_children |= words.has_callees;
+        if (words.has_limit)
+                r->limits.call_percent = words.limit;
+        return code;
 }
 
 static int parse_options(Reports *r) {
@@ -101,11 +123,11 @@ static int parse_options(Reports *r) {
         int code = parse_keys(p, r);
 
         r->limits.call_percent = CALL_LIMIT_DEFAULT;
-        r->options.has_children = perfctl_get(p, "children");
-        r->options.has_graph = perfctl_get(p, "graph");
         r->options.has_inlined = perfctl_get(p, "inline");
         if (code == 0)
                 code = check_source(p);
+        if (code == 0)
+                code = parse_graph(r);
         if (code == 0)
                 code = parse_quantum(p, &r->options);
         if (code == 0)
@@ -227,6 +249,8 @@ static int report_run(Perfctl *p) {
         code = sample_choice_init(&r.choice, p, false);
         if (code == 0)
                 code = parse_options(&r);
+        if (code == 0)
+                live_host_tell(p, DURATION_DEFAULT);
         if (code == 0)
                 code = report(&r);
         sums_deinit(&r.sums);

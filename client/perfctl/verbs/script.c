@@ -4,6 +4,7 @@
 #include "client/perfctl/item/print.h"
 #include "client/perfctl/names/debuginfod.h"
 #include "client/perfctl/samples/choice.h"
+#include "client/perfctl/samples/live-or-file.h"
 
 typedef struct Script {
         Perfctl *p;
@@ -69,6 +70,8 @@ static int script_run(Perfctl *p) {
                                 .has_inlined = perfctl_get(p, "inline"), .has_chains_only = true, .choice = &choice, .take = put, .event = on_event };
         int code = sample_choice_init(&choice, p, true);
 
+        if (code == 0)
+                code = stray_recording_check(p);
         if (code == 0)
                 code = parse_order(p, &source.order);
         if (code == 0 && source.has_inlined && !source.has_names)

@@ -10,6 +10,7 @@
 #include "client/perfctl/command-line/stream-options.h"
 #include "client/perfctl/events/target.h"
 #include "client/perfctl/names/live-names.h"
+#include "client/perfctl/samples/live-or-file.h"
 #include "client/perfctl/top/screen.h"
 #include "client/perfctl/top/top.h"
 
@@ -88,7 +89,9 @@ static int parse_options(const Perfctl *p, TopOptions *o) {
         o->has_tables = perfctl_get(p, "ledger");
         o->may_lose = perfctl_get(p, "allow-loss");
         o->subscription.where = perfctl_get(p, "where");
-        r = o->input ? check_input(p) : 0;
+        r = stray_recording_check(p);
+        if (r == 0 && o->input)
+                r = check_input(p);
         if (r == 0)
                 r = stream_options_parse(p, &o->subscription, &o->duration);
         if (r == 0)
