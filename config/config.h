@@ -29,10 +29,11 @@ enum {
         CONFIG_GRANTS_MAX = 256, /* names and globs of one list of a rule */
 };
 
-/* The values of CALLCHAIN_KERNEL and CALLCHAIN_USER in daemon/model/event.h. */
+/* The values of CALLCHAIN_ in daemon/model/event.h. */
 enum {
         CONFIG_CALLCHAIN_KERNEL = 1 << 0,
         CONFIG_CALLCHAIN_USER = 1 << 1,
+        CONFIG_CALLCHAIN_DWARF = 1 << 2,
 };
 
 enum {

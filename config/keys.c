@@ -30,6 +30,7 @@ static const KeyChoice clocks[] = {
 static const KeyChoice callchains[] = {
         { "kernel", CONFIG_CALLCHAIN_KERNEL },
         { "user", CONFIG_CALLCHAIN_USER },
+        { "dwarf", CONFIG_CALLCHAIN_DWARF },
         { NULL },
 };
 
@@ -199,7 +200,7 @@ const Key config_keys[] = {
           "how often the count is read", IN_EVENT(interval), .min = MSEC, .max = HOUR },
         { "groups.NAME.events[].fallback", KEY_CHOICE, NULL, "cpu-clock",
           "the event to sample if this machine cannot count cycles", IN_EVENT(fallback), .choices = fallbacks },
-        { "groups.NAME.events[].callchain", KEY_CHOICES, NULL, "kernel, user or both in a list, such as [kernel, user]",
+        { "groups.NAME.events[].callchain", KEY_CHOICES, NULL, "kernel, user or dwarf in a list, such as [kernel, user]",
           "the callchains that are recorded with each sample", IN_EVENT(callchain), .choices = callchains },
         { "groups.NAME.events[].enabled", KEY_BOOL, "true", "true or false", "whether it is enabled at the start",
           IN_EVENT(enabled) },

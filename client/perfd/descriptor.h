@@ -12,6 +12,7 @@ typedef enum perfd_callchain {
         PERFD_CALLCHAIN_KERNEL = 1,
         PERFD_CALLCHAIN_USER = 2,
         PERFD_CALLCHAIN_BOTH = 3,
+        PERFD_CALLCHAIN_DWARF = 4, /* a bit of a perfd_event_spec alone: copies of stacks, as --callchain dwarf of perfctl(1) */
 } perfd_callchain;
 
 /* One counter of an event that is read, alone or in its group. */

@@ -60,7 +60,7 @@ int perfd_recording_writer_add_tracing(perfd_recording_writer *w, const char *tr
 int perfd_recording_writer_put(perfd_recording_writer *w, uint32_t type, uint16_t misc, const void *bytes, size_t n);
 /*
  * A sample, by the attr of sample->id.event, of which ids and sample_type count. misc: PERF_RECORD_MISC_*. READ, BRANCH_STACK, AUX and
- * the registers are not written: PERFD_E_INVALID. The rest as before.
+ * REGS_INTR are not written, and of REGS_USER there are as many as the event's sample_regs_user has: PERFD_E_INVALID. The rest as before.
  */
 int perfd_recording_writer_put_sample(perfd_recording_writer *w, uint16_t misc, const perfd_recorded_sample *sample);
 /* What was put becomes a whole batch in the file. 0; -errno */

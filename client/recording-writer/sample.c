@@ -4,9 +4,7 @@
 
 #include "client/recording-writer/writer.h"
 
-#define UNWRITTEN                                                                                                          \
-        (PERF_SAMPLE_READ | PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_REGS_INTR | \
-         PERF_SAMPLE_AUX)
+#define UNWRITTEN (PERF_SAMPLE_READ | PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_AUX)
 
 static void put_u64_of(Buffer *b, uint64_t type, uint64_t bit, uint64_t v) {
         if ((type & bit) != 0)
@@ -36,6 +34,23 @@ static void put_raw(Buffer *b, const perfd_text *raw) {
         buffer_put_zeros(b, whole - raw->length);
 }
 
+/* Its size, which is 0 or a multiple of 8, bytes, and how many of them are of the stack. */
+static void put_stack(Buffer *b, const perfd_text *stack) {
+        const size_t whole = (stack->length + 7) & ~(size_t)7;
+
+        buffer_put_u64(b, whole);
+        buffer_put(b, stack->bytes, stack->length);
+        buffer_put_zeros(b, whole - stack->length);
+        if (whole > 0)
+                buffer_put_u64(b, stack->length);
+}
+
+static void put_registers(Buffer *b, const perfd_recorded_registers *registers) {
+        buffer_put_u64(b, registers->abi);
+        if (registers->abi != 0)
+                buffer_put(b, registers->values, registers->n * sizeof(*registers->values));
+}
+
 static void put_parts(Buffer *b, uint64_t type, const perfd_recorded_sample *s) {
         if ((type & PERF_SAMPLE_CALLCHAIN) != 0) {
                 buffer_put_u64(b, s->n_callchain);
@@ -43,6 +58,10 @@ static void put_parts(Buffer *b, uint64_t type, const perfd_recorded_sample *s) 
         }
         if ((type & PERF_SAMPLE_RAW) != 0)
                 put_raw(b, &s->raw);
+        if ((type & PERF_SAMPLE_REGS_USER) != 0)
+                put_registers(b, &s->registers_user);
+        if ((type & PERF_SAMPLE_STACK_USER) != 0)
+                put_stack(b, &s->stack_user);
         put_u64_of(b, type, PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT, s->weight);
         put_u64_of(b, type, PERF_SAMPLE_DATA_SRC, s->data_src);
         put_u64_of(b, type, PERF_SAMPLE_TRANSACTION, s->transaction);
@@ -68,7 +87,11 @@ int perfd_recording_writer_put_sample(perfd_recording_writer *w, uint16_t misc, 
         if (!e || (e->sample_type & UNWRITTEN) != 0)
                 return writer_fail(w, PERFD_E_INVALID, e ? "%s: its sample_type 0x%llx has parts that are not written" :
                                    "a sample of no event", e ? e->name : "", (unsigned long long)(e ? e->sample_type : 0));
-        if (s->raw.length > UINT16_MAX || s->n_callchain > UINT16_MAX / sizeof(uint64_t))
+        if ((e->sample_type & PERF_SAMPLE_REGS_USER) != 0 && s->registers_user.abi != 0 &&
+            s->registers_user.n != (size_t)__builtin_popcountll(e->sample_regs_user))
+                return writer_fail(w, PERFD_E_INVALID, "%s: a sample has %zu registers, and its event %d", e->name, s->registers_user.n,
+                                   __builtin_popcountll(e->sample_regs_user));
+        if (s->raw.length > UINT16_MAX || s->n_callchain > UINT16_MAX / sizeof(uint64_t) || s->stack_user.length > UINT16_MAX)
                 return writer_fail(w, PERFD_E_INVALID, "%s: a sample that is larger than a record", e->name);
         put_id(&b, e->sample_type, s);
         put_parts(&b, e->sample_type, s);

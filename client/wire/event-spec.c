@@ -164,7 +164,7 @@ const perfd_event_spec *spec_decode(const Perfd__V1__EventSpec *m, Arena *arena)
                 .no_inherit = t->no_inherit,
                 .period = m->period,
                 .frequency = m->frequency,
-                .callchain = (perfd_callchain)(m->callchain & PERFD_CALLCHAIN_BOTH),
+                .callchain = (perfd_callchain)(m->callchain & (PERFD_CALLCHAIN_BOTH | PERFD_CALLCHAIN_DWARF)),
                 .disabled = m->disabled,
                 .include_self = m->include_self,
                 .cgroups = (const char *const *)t->cgroups,

@@ -332,6 +332,16 @@ char *attr_setting_text(const AttrSetting *s) {
         return text;
 }
 
+bool attr_add_user_stack(struct perf_event_attr *attr) {
+        if (attr_unwinding_registers == 0)
+                return false;
+        attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+        attr->sample_regs_user = attr_unwinding_registers;
+        attr->sample_stack_user = 8192;
+        attr->mmap_data = 1; /* perf reads call frame information where it is mapped, which is not where code is */
+        return true;
+}
+
 void attr_settings_apply(const AttrSetting *settings, size_t n, struct perf_event_attr *attr) {
         for (size_t i = 0; i < n; i++) {
                 const AttrField *f = settings[i].field;

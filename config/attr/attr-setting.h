@@ -50,6 +50,8 @@ const char *attr_field_help(const AttrField *f);
 int attr_settings_check(const AttrSetting *settings, size_t n, const char *what, Explanation *e);
 /* Puts settings on top of what is in `attr`: sample-type adds bits, everything else replaces. */
 void attr_settings_apply(const AttrSetting *settings, size_t n, struct perf_event_attr *attr);
+/* What callers are unwound of, as of perf record --call-graph dwarf: the registers, and 8192 bytes of the stack. False: not on this machine. */
+bool attr_add_user_stack(struct perf_event_attr *attr);
 /*
  * What contradicts itself, by the names of the fields: registers, a user's stack, a branch stack or AUX bytes without
  * their sample-type bit and the other way round, a stack of user space whose size is no multiple of 8 or above 65528,

@@ -102,6 +102,7 @@ const AttrWords attr_register_words = {
         registers, ARRAY_SIZE(registers), UINT64_MAX,
         "ax, bx, cx, dx, si, di, bp, sp, ip, flags, cs, ss, r8 to r15, xmm0 to xmm15",
 };
+const uint64_t attr_unwinding_registers = UINT64_C(0xff0fff); /* without the segments, which Linux refuses */
 #elif defined(__aarch64__)
 #define X(n) { "x" #n, UINT64_C(1) << n }
 
@@ -116,8 +117,10 @@ static const AttrWord registers[] = {
 const AttrWords attr_register_words = {
         registers, ARRAY_SIZE(registers), UINT64_MAX, "x0 to x29, lr, sp, pc, vg",
 };
+const uint64_t attr_unwinding_registers = (UINT64_C(1) << 33) - 1; /* up to pc */
 #else
 const AttrWords attr_register_words = { NULL, 0, UINT64_MAX, "the bits of asm/perf_regs.h" };
+const uint64_t attr_unwinding_registers = 0;
 #endif
 
 static const AttrWord accesses[] = {

@@ -19,4 +19,5 @@ typedef struct AttrWords {
 extern const AttrWords attr_sample_words; /* PERF_SAMPLE_ */
 extern const AttrWords attr_branch_words; /* PERF_SAMPLE_BRANCH_ */
 extern const AttrWords attr_register_words; /* asm/perf_regs.h of the architecture that this is compiled for */
+extern const uint64_t attr_unwinding_registers; /* of them, what call frames are found by; 0: this architecture is not unwound */
 extern const AttrWords attr_access_words; /* HW_BREAKPOINT_ */

@@ -77,6 +77,8 @@ static void kind_check(Build *b, const ConfigEvent *event, const EventNames *nam
 
 /* As far as it is known without the machine: what attr_check() looks at. */
 static struct perf_event_attr attr_of(const ConfigEvent *event, const EventName *n) {
+        struct perf_event_attr attr;
+
         static const uint32_t types[_EVENT_NAME_KIND_MAX] = {
                 [EVENT_NAME_TRACEPOINT] = PERF_TYPE_TRACEPOINT, [EVENT_NAME_SOFTWARE] = PERF_TYPE_SOFTWARE,
                 [EVENT_NAME_HARDWARE] = PERF_TYPE_HARDWARE,     [EVENT_NAME_CACHE] = PERF_TYPE_HW_CACHE,
@@ -86,9 +88,11 @@ static struct perf_event_attr attr_of(const ConfigEvent *event, const EventName 
                 [EVENT_NAME_EXTERNAL] = PERF_TYPE_MAX,
         };
 
-        return (struct perf_event_attr){ .type = types[n->kind],
-                                         .sample_type = event->callchain ? PERF_SAMPLE_CALLCHAIN : 0,
+        attr = (struct perf_event_attr){ .type = types[n->kind], .sample_type = event->callchain ? PERF_SAMPLE_CALLCHAIN : 0,
                                          .bp_type = n->access };
+        if (event->callchain & CONFIG_CALLCHAIN_DWARF)
+                (void)attr_add_user_stack(&attr); /* where it cannot be had, that is said of the machine */
+        return attr;
 }
 
 /* Fields that are parts of the name of some events and nothing to others. */

@@ -29,6 +29,14 @@ const char *event_spec_group(const EventSpec *s) {
         return s->group ? s->group : EVENT_GROUP_DEFAULT;
 }
 
+unsigned event_spec_callchain(const EventSpec *s) {
+        const unsigned walked = s->callchain & (CALLCHAIN_KERNEL | CALLCHAIN_USER);
+
+        if (!(s->callchain & CALLCHAIN_DWARF))
+                return walked;
+        return walked == CALLCHAIN_USER ? 0 : CALLCHAIN_KERNEL;
+}
+
 bool event_spec_is_host(const EventSpec *s) {
         return s->n_pids == 0 && s->n_tids == 0 && s->cgroups.n == 0 && s->containers.n == 0 && s->units.n == 0;
 }

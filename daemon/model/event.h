@@ -19,6 +19,7 @@
 enum {
         CALLCHAIN_KERNEL = 1 << 0,
         CALLCHAIN_USER = 1 << 1,
+        CALLCHAIN_DWARF = 1 << 2, /* user space's is unwound of a copy of its stack; with CALLCHAIN_USER alone, without the kernel's */
 };
 
 /* What a user requested, in YAML or by a request. Strings are owned, NULL if absent. */
@@ -61,6 +62,8 @@ void event_spec_deinit(EventSpec *s);
 const char *event_spec_group(const EventSpec *s);
 /* Its fds are on whole CPUs, not on tasks or cgroups. */
 bool event_spec_is_host(const EventSpec *s);
+/* CALLCHAIN_KERNEL and CALLCHAIN_USER: those that the kernel is to walk. */
+unsigned event_spec_callchain(const EventSpec *s);
 /* Both observe the same: pids, tids, cgroups, containers, units and CPUs. */
 bool event_spec_same_target(const EventSpec *a, const EventSpec *b);
 /* -ENOMEM */

@@ -73,10 +73,14 @@ static void write_fallback(FILE *f, const EventSpec *s) {
 }
 
 static void write_callchain(FILE *f, const EventSpec *s) {
-        bool both = s->callchain == (CALLCHAIN_KERNEL | CALLCHAIN_USER);
+        static const char *const words[] = { "kernel", "user", "dwarf" };
+        const char *between = "";
 
-        fprintf(f, "%s%s%s", s->callchain & CALLCHAIN_KERNEL ? "kernel" : "", both ? ", " : "",
-                s->callchain & CALLCHAIN_USER ? "user" : "");
+        for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+                if (s->callchain & 1u << i) {
+                        fprintf(f, "%s%s", between, words[i]);
+                        between = ", ";
+                }
 }
 
 static void write_enabled(FILE *f, const EventSpec *s) {

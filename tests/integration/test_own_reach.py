@@ -272,6 +272,8 @@ def test_no_kernel_addresses():
                 check(said.reason in ("not-granted", "bad-attr"), f"{setting}={value}: {said.reason}: {said.message}")
         for callchain in pb.CALLCHAIN_KERNEL, pb.CALLCHAIN_BOTH:
             no_add(ann, ["callchain of the kernel"], spec(GETPPID, callchain=callchain, target=target))
+        for callchain in pb.CALLCHAIN_DWARF, pb.CALLCHAIN_USER_DWARF:
+            no_add(ann, ["copies of stacks"], spec(GETPPID, callchain=callchain, target=target))
         for event in "page-faults:k", "cs:k":
             said = answer(ann, spec(event, period=1, target=target))
             check(said.reason in ("not-granted", "bad-attr", "bad-event"), f"{event}: {said.reason}: {said.message}")

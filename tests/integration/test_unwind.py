@@ -117,17 +117,35 @@ def test_clock():
         check(len({tuple(names(chain)) for _, chain in chains}) > 5, f"few places in {len(chains)} samples")
 
 
+def check_calls(chains, n):
+    """Of that many calls of main(), and of its handler."""
+    direct = ["leaf", "dynamic", "second", "first", "again", "main"]
+    equal(sum(chain[1:7] == direct for chain in chains), n, "calls of main()")
+    equal(sum("on_signal" in chain and "raise" in chain for chain in chains), n, "calls of the handler")
+    equal({chain[-1] for chain in chains}, {"_start"}, "where all begin")
+
 
 def test_live():
-    """Of an event of the daemon with the registers and the stack in its samples."""
+    """--callchain dwarf, of a stream and of a recording: the chains of the kernel walk no user stack, as with perf record; with less of the
+    stack than there is some callers; and with registers and stack of attrs."""
     with perfd.Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
-        rows = live(daemon, "--json", "watch", CALLS, "--callchain", "kernel", "--attr", "sample-type=regs-user,stack-user", "--attr",
-                    "sample-regs-user=0xff0fff", "--attr", "sample-stack-user=8192", "--", build(folder), "3")
-    chains = [[frame["symbol"] for frame in row["user_callchain"]] for row in rows if row["kind"] == "sample" and row["comm"] == "deep"]
-    direct = ["leaf", "dynamic", "second", "first", "again", "main"]
-    equal(sum(chain[1:7] == direct for chain in chains), 3, "calls of main()")
-    equal(sum("on_signal" in chain and "raise" in chain for chain in chains), 3, "calls of the handler")
-    equal({chain[-1] for chain in chains}, {"_start"}, "where all begin")
+        program, path = build(folder), os.path.join(folder, "perf.data")
+
+        def watch(*options):
+            rows = live(daemon, "--json", "watch", CALLS, *options, "--", program, "3")
+            return [row for row in rows if row["kind"] == "sample" and row["comm"] == "deep"]
+
+        def users(rows):
+            return [[frame["symbol"] for frame in row["user_callchain"]] for row in rows]
+        whole = watch("--callchain", "dwarf")
+        check_calls(users(whole), 3)
+        alone = watch("--callchain", "user,dwarf,248")
+        equal({len(row["user_stack"]) for row in alone}, {2 * 248}, "hexadecimal digits, as they were asked for")
+        check(all(0 < len(chain) < len(all_of) for chain, all_of in zip(users(alone), users(whole))), "the callers in 248 bytes")
+        check_calls(users(watch("--callchain", "kernel", "--attr", "sample-type=regs-user,stack-user", "--attr", "sample-regs-user=0xff0fff",
+                                "--attr", "sample-stack-user=8192")), 3)
+        run(PERFCTL, "--socket", daemon.control, "record", "-o", path, CALLS, "--callchain", "dwarf", "--", program, "10")
+        check_calls([names(chain) for _, chain in compare(path)], 10)
 
 
 if __name__ == "__main__":

@@ -105,6 +105,15 @@ static const Case cases[] = {
         { .spec = { .callchain = CALLCHAIN_USER }, .source = { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK }, .in_ns = true,
           .attr = { .freq = 1, .sample_freq = 99, .exclude_callchain_kernel = 1,
                     .sample_type = IDENTITY | PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN } },
+#if defined(__x86_64__)
+        /* copies of stacks, as of perf record --call-graph dwarf, and without the kernel's callchain */
+        { .spec = { .callchain = CALLCHAIN_DWARF }, .source = { PERF_TYPE_TRACEPOINT, 123 }, .period = 1, .exact = true,
+          .attr = { .sample_period = 1, .exclude_callchain_user = 1, .mmap_data = 1, .sample_regs_user = 0xff0fff, .sample_stack_user = 8192,
+                    .sample_type = IDENTITY | PERF_SAMPLE_RAW | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER } },
+        { .spec = { .callchain = CALLCHAIN_DWARF | CALLCHAIN_USER }, .source = { PERF_TYPE_TRACEPOINT, 123 }, .period = 1, .exact = true,
+          .attr = { .sample_period = 1, .mmap_data = 1, .sample_regs_user = 0xff0fff, .sample_stack_user = 8192,
+                    .sample_type = IDENTITY | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER } },
+#endif
         /* hardware: 99 Hz as clocks, or only counted where an interval is asked for */
         { .source = { PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
           .attr = { .freq = 1, .sample_freq = 99, .sample_type = IDENTITY | PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD } },

@@ -150,6 +150,8 @@ static void test_events(void **state) {
                 { "{event: cycles, attr: {sample-regs-user: sp}}",
                   "f:2:51: cycles: attr sample-regs-user is set, but sample-type has no regs-user\n" },
                 { "{event: cycles, callchain: [user], attr: {sample-max-stack: 9}}", "" },
+                { "{event: cycles, callchain: [dwarf]}", "" },
+                { "{event: cycles, callchain: [user, dwarf], attr: {sample-stack-user: 16384}}", "" },
                 { "{event: 'kprobe:f', attr: {config1: 1}}",
                   "f:2:55: attr config1: a kprobe event gets it from its name\n" },
                 { "{event: cycles, attr: {bp-addr: 1}}",

@@ -205,7 +205,7 @@ static void test_events(void **state) {
                 { "{event: cs, frequency: 1000001}", "f:2:52: frequency: found '1000001', expected a whole number "
                                                      "from 1 to 1000000\n" },
                 { "{event: cs, callchain: [kernel, usr, kernel]}",
-                  "f:2:61: callchain: found 'usr', expected kernel, user or both in a list, such as [kernel, user]; "
+                  "f:2:61: callchain: found 'usr', expected kernel, user or dwarf in a list, such as [kernel, user]; "
                   "did you mean 'user'?\n"
                   "f:2:66: warning: callchain: 'kernel' occurs twice\n" },
                 { "{event: cs, enabled: 1}", "f:2:50: enabled: found '1', expected true or false\n" },

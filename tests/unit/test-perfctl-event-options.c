@@ -5,6 +5,7 @@ typedef struct Wanted {
         const char *event, *filter, *args;
         uint64_t period, frequency;
         Perfd__V1__Callchain callchain;
+        const char *stack; /* the value of its last attr, sample-stack-user; NULL: it has none */
 } Wanted;
 
 /* `perfctl add` with these words asks for these events. */
@@ -28,6 +29,11 @@ static void check_added(const char *const *words, const Wanted *wanted, size_t n
                 assert_int_equal(s->period, wanted[i].period);
                 assert_int_equal(s->frequency, wanted[i].frequency);
                 assert_int_equal(s->callchain, wanted[i].callchain);
+                assert_int_equal(s->n_attr, wanted[i].stack ? 1 : 0);
+                if (wanted[i].stack)
+                        assert_string_equal(s->attr[0]->name, "sample-stack-user");
+                if (wanted[i].stack)
+                        assert_string_equal(s->attr[0]->value, wanted[i].stack);
         }
         play_request_free(request);
         yes.id = 2;
@@ -45,6 +51,39 @@ static void test_one_for_all(void **state) {
         CHECK_ADDED(WORDS("add", "--filter", "x", "-e", "a:b", "-e", "c:d"), { "a:b", "x" }, { "c:d", "x" });
         CHECK_ADDED(WORDS("add", "a:b", "-e", "c:d,e:f", "--filter", "x"), { "a:b", "x" }, { "c:d", "x" }, { "e:f", "x" });
         CHECK_ADDED(WORDS("add", "-c7", "-g", "a:b", "c:d"), { "a:b", .period = 7, .callchain = 3 }, { "c:d", .period = 7, .callchain = 3 });
+}
+
+#define NO_WORD(text)                                                                                              \
+        "perfctl: add: --callchain: '" text "' is neither kernel, user, kernel,user, dwarf nor user,dwarf, the latter with a " \
+        "number of bytes behind it or not, as in dwarf,16384\n"
+#define NO_SIZE(text) "perfctl: add: --callchain: dwarf," text ": of a stack 1 to 65528 bytes can be copied\n"
+
+/* A stack of a size of its own is of one event. */
+static void test_callchains(void **state) {
+        static const struct {
+                const char *word, *message;
+        } wrong[] = {
+                { "x", NO_WORD("x") },
+                { "kernel,", NO_WORD("kernel,") },
+                { "4096", NO_WORD("4096") },
+                { "dwarf,8,user", NO_WORD("dwarf,8,user") },
+                { "dwarf,-1", NO_WORD("dwarf,-1") },
+                { "dwarf,0", NO_SIZE("0") },
+                { "dwarf,65529", NO_SIZE("65529") },
+                { "dwarf,1x", NO_SIZE("1x") },
+        };
+
+        CHECK_ADDED(WORDS("add", "-e", "a:b", "--callchain", "dwarf", "-e", "c:d", "--callchain", "user,dwarf,20", "-e", "e:f,g:h", "--callchain",
+                          "kernel,dwarf,16K", "-e", "i:j"),
+                    { "a:b", .callchain = 4 }, { "c:d", .callchain = 6, .stack = "24" }, { "e:f", .callchain = 5, .stack = "16384" },
+                    { "g:h", .callchain = 5, .stack = "16384" }, { "i:j" });
+        for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+                Ran r;
+
+                run_start(&r, WORDS("add", "a:b", "--callchain", wrong[i].word));
+                run_end(&r);
+                assert_ran(&r, PERFCTL_USAGE, "", wrong[i].message);
+        }
 }
 
 static void test_each(void **state) {
@@ -86,6 +125,7 @@ static void test_mistakes(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_one_for_all),
+                cmocka_unit_test(test_callchains),
                 cmocka_unit_test(test_each),
                 cmocka_unit_test(test_mistakes),
         };

@@ -57,7 +57,7 @@ static void test_gone(void **state) {
                 pause();
                 _exit(0);
         }
-        proc_tasks_read(&e);
+        proc_tasks_read(&e, false);
         assert_int_equal(kill(child, SIGKILL), 0);
         assert_int_equal(waitpid(child, NULL, 0), child);
         assert_int_equal(put(&e, &f), 0);
@@ -65,7 +65,7 @@ static void test_gone(void **state) {
         assert_true(f.n_mappings > 1 && f.n_others > 0);
         proc_tasks_deinit(&e);
 
-        proc_tasks_read(&e);
+        proc_tasks_read(&e, false);
         f.pid = (uint32_t)getpid();
         proc_tasks_set_written(&e, UINT32_MAX);
         proc_tasks_set_written(&e, f.pid);
@@ -80,7 +80,7 @@ static void test_refused(void **state) {
         ProcTasks e = { .list = NULL };
 
         assert_int_equal(put(&e, &f), 0);
-        proc_tasks_read(&e);
+        proc_tasks_read(&e, false);
         assert_int_equal(put(&e, &f), -7);
         proc_tasks_deinit(&e);
 }

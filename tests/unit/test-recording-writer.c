@@ -24,7 +24,8 @@
 #define N_SAMPLES 5000
 #define TYPE                                                                                                                     \
         (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |    \
-         PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)
+         PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
+#define REGISTERS UINT64_C(0x105) /* three */
 
 static char directory[64], path[128], old[160];
 
@@ -46,7 +47,7 @@ static int tear_down(void **state) {
 }
 
 static perfd_recorded_event event_of(const char *name, const uint64_t *id) {
-        return (perfd_recorded_event){ .name = name, .type = PERF_TYPE_SOFTWARE, .config = 1 + *id, .sample_period = 7, .sample_type = TYPE,
+        return (perfd_recorded_event){ .name = name, .type = PERF_TYPE_SOFTWARE, .config = 1 + *id, .sample_period = 7, .sample_type = TYPE, .sample_regs_user = REGISTERS, .sample_stack_user = 24,
                                        .flags = PERFD_ATTR_SAMPLE_ID_ALL, .ids = id, .n_ids = 1 };
 }
 
@@ -62,10 +63,12 @@ static void add_event(perfd_recording_writer *w, size_t i) {
 static void put_sample(perfd_recording_writer *w, uint64_t i, size_t event) {
         const perfd_recorded_event e = event_of(names[event], &ids[event]);
         const uint64_t chain[] = { PERF_CONTEXT_KERNEL, 0xffffffff81000000 + i, PERF_CONTEXT_USER, 0x400000 + i };
-        char raw[16] = "raw bytes";
+        const uint64_t registers[] = { i, ~i, i * i };
+        char raw[16] = "raw bytes", stack[] = "0123456789abcdefghijklmn";
         const perfd_recorded_sample s = {
                 .id = { .event = &e, .id = ids[event], .pid = 100 + (uint32_t)(i % 3), .tid = 200, .time = 1000 + i, .cpu = (uint32_t)(i % 4) },
-                .ip = 0x400000 + i, .period = i + 1, .callchain = chain, .n_callchain = i % 5, .raw = { .bytes = raw, .length = i % 17 } };
+                .ip = 0x400000 + i, .period = i + 1, .callchain = chain, .n_callchain = i % 5, .raw = { .bytes = raw, .length = i % 17 },
+                .registers_user = { .abi = i % 3, .values = registers, .n = 3 }, .stack_user = { .bytes = stack, .length = i % 25 } };
 
         assert_int_equal(perfd_recording_writer_put_sample(w, PERF_RECORD_MISC_USER, &s), 0);
 }
@@ -84,6 +87,12 @@ static void check_sample(const perfd_recorded_sample *s, uint64_t i, size_t even
         if (i % 5 > 1)
                 assert_int_equal(s->callchain[1], 0xffffffff81000000 + i);
         assert_in_range(s->raw.length, i % 17, i % 17 + 7); /* with padding */
+        assert_int_equal(s->registers_user.abi, i % 3);
+        assert_int_equal(s->registers_user.n, i % 3 ? 3 : 0);
+        if (i % 3)
+                assert_int_equal(s->registers_user.values[2], i * i);
+        assert_int_equal(s->stack_user.length, i % 25);
+        assert_memory_equal(s->stack_user.bytes, "0123456789abcdefghijklmn", i % 25);
         assert_memory_equal(s->raw.bytes, "raw bytes\0\0\0\0\0\0\0", i % 17 < 16 ? i % 17 : 16);
 }
 
@@ -314,6 +323,9 @@ static void test_refused(void **state) {
         assert_int_equal(perfd_recording_writer_add_feature(w, PERF_DATA_FEATURE_EVENT_DESC, "", 0), PERFD_E_INVALID);
         e.flags = 0;
         assert_int_equal(perfd_recording_writer_add_event(w, &e), PERFD_E_INVALID);
+        e = event_of("a", &ids[0]);
+        assert_int_equal(perfd_recording_writer_put_sample(w, 0, &(perfd_recorded_sample){ .id = { .event = &e }, .registers_user = {
+                .abi = 2, .values = (const uint64_t[2]){ 0 }, .n = 2 } }), PERFD_E_INVALID);
         e = event_of("b", &ids[1]);
         e.n_ids = 0;
         assert_int_equal(perfd_recording_writer_add_event(w, &e), PERFD_E_INVALID);

@@ -34,7 +34,7 @@ static void test_all_fields(void **state) {
                                   .no_inherit = true, .filter = (char *)"x > 1", .args = (char *)"f=%di", .maxactive = 9,
                                   .interval = 1500 * NSEC_PER_MSEC, .fallback = (char *)"cpu-clock", .attr = { attr, 2 },
                                   .fields = { fields, 1 }, .period = UINT64_MAX, .frequency = 99,
-                                  .callchain = CALLCHAIN_KERNEL | CALLCHAIN_USER, .disabled = true, .include_self = true };
+                                  .callchain = CALLCHAIN_USER | CALLCHAIN_DWARF, .disabled = true, .include_self = true };
         const EventSpec groups = { .event = (char *)"a:b", .name = (char *)"n", .group = (char *)"default",
                                    .cgroups = { cgroups, 2 }, .containers = { containers, 1 }, .units = { units, 1 },
                                    .interval = 2 * NSEC_PER_SEC, .callchain = CALLCHAIN_USER, .configured = true };
@@ -51,7 +51,7 @@ static void test_all_fields(void **state) {
                             "frequency:  -> 99\n"
                             "interval:  -> 1500ms\n"
                             "fallback:  -> cpu-clock\n"
-                            "callchain:  -> kernel, user\n"
+                            "callchain:  -> user, dwarf\n"
                             "enabled: true -> false\n"
                             "include-self: false -> true\n"
                             "attr:  -> exclude-hv=true, pinned=true\n"

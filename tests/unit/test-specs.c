@@ -182,8 +182,8 @@ static void test_refused(void **state) {
         static uint32_t none[] = { 0 };
 
         fill();
-        first.callchain = 4;
-        check_refused(REFUSED_INVALID, "bad-request", "callchain 4 is unknown");
+        first.callchain = 8;
+        check_refused(REFUSED_INVALID, "bad-request", "callchain 8 is unknown");
         first.filter = TEXT("a\x01");
         check_refused(REFUSED_INVALID, "bad-filter", "");
         first.args = TEXT("a\x01");

@@ -1,6 +1,8 @@
 /* For verbs that add events: from the command line to the specs of what is to be added. */
 #include "client/perfctl/events/spec-options.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,11 +12,30 @@
 #include "client/perfctl/base/quantity.h"
 #include "client/perfctl/events/target.h"
 
-static int parse_callchain(const Perfctl *p, size_t place, perfd_callchain *ret) {
+#define SETTING_MAX ((size_t)32) /* bytes of "sample-stack-user=65528" */
+#define STACK_MAX ((uint64_t)65528) /* the kernel's */
+
+static int fail_callchain(const Perfctl *p, const char *text) {
+        return perfctl_fail(p, PERFCTL_USAGE, "--callchain: '%s' is neither kernel, user, kernel,user, dwarf nor user,dwarf, the latter with a "
+                            "number of bytes behind it or not, as in dwarf,16384", text);
+}
+
+/* As perf record --call-graph dwarf,SIZE: what is no multiple of 8 is rounded up. */
+static int parse_stack(const Perfctl *p, const char *word, uint64_t *ret) {
+        if (!quantity_parse_size(word, ret) || *ret == 0 || *ret > STACK_MAX)
+                return perfctl_fail(p, PERFCTL_USAGE, "--callchain: dwarf,%s: of a stack 1 to %" PRIu64 " bytes can be copied", word, STACK_MAX);
+        *ret = (*ret + 7) / 8 * 8;
+        return 0;
+}
+
+/* ret_stack: bytes of it; 0: as many as the daemon copies, or none. */
+static int parse_callchain(const Perfctl *p, size_t place, perfd_callchain *ret, uint64_t *ret_stack) {
         const char *text = event_option_get(p, "callchain", place);
         unsigned callchain = PERFD_CALLCHAIN_NONE;
         char *copy, *rest, *word;
         int r = 0;
+
+        *ret_stack = 0;
 
         if (event_option_get(p, "both-callchains", place)) {
                 if (text)
@@ -29,9 +50,12 @@ static int parse_callchain(const Perfctl *p, size_t place, perfd_callchain *ret)
                         callchain |= PERFD_CALLCHAIN_KERNEL;
                 else if (strcmp(word, "user") == 0)
                         callchain |= PERFD_CALLCHAIN_USER;
+                else if (strcmp(word, "dwarf") == 0)
+                        callchain |= PERFD_CALLCHAIN_DWARF;
+                else if (callchain & PERFD_CALLCHAIN_DWARF && *word >= '0' && *word <= '9' && !rest)
+                        r = parse_stack(p, word, ret_stack);
                 else
-                        r = perfctl_fail(p, PERFCTL_USAGE, "--callchain: '%s' is neither kernel, user nor kernel,user",
-                                         text);
+                        r = fail_callchain(p, text);
         }
         free(copy);
         *ret = (perfd_callchain)callchain;
@@ -69,12 +93,12 @@ static int parse_rate(const Perfctl *p, size_t place, perfd_event_spec *s) {
 }
 
 /* What the event at this place has for itself. */
-static int parse_each(const Perfctl *p, size_t place, perfd_event_spec *s) {
+static int parse_each(const Perfctl *p, size_t place, perfd_event_spec *s, uint64_t *ret_stack) {
         int r = parse_rate(p, place, s);
 
         s->filter = event_option_get(p, "filter", place);
         s->args = event_option_get(p, "args", place);
-        return r == 0 ? parse_callchain(p, place, &s->callchain) : r;
+        return r == 0 ? parse_callchain(p, place, &s->callchain, ret_stack) : r;
 }
 
 int spec_options_parse(const Perfctl *p, perfd_event_spec *s) {
@@ -85,8 +109,9 @@ int spec_options_parse(const Perfctl *p, perfd_event_spec *s) {
         s->attr = perfctl_get_all(p, "attr", &s->n_attr);
         for (size_t i = 0; i < p->n_events && r == 0; i++) { /* errors are said before the daemon is asked for anything */
                 perfd_event_spec each = PERFD_EVENT_SPEC_INIT;
+                uint64_t stack;
 
-                r = parse_each(p, i, &each);
+                r = parse_each(p, i, &each, &stack);
         }
         if (r == 0)
                 r = spec_options_check_pairs(p, "attr", '=');
@@ -130,16 +155,39 @@ bool spec_options_given(const Perfctl *p) {
         return false;
 }
 
+/* What the specs have for themselves stands behind them, in the same memory. */
+static perfd_event_spec *specs_alloc(const EventWords *words, const perfd_event_spec *each, const char ***ret_attr, char **ret_text) {
+        const size_t n = words->n + 1, n_attr = each->n_attr + 1;
+        perfd_event_spec *specs = must_have(calloc(n, sizeof(*specs) + n_attr * sizeof(**ret_attr) + SETTING_MAX));
+
+        *ret_attr = (const char **)(specs + n);
+        *ret_text = (char *)(*ret_attr + n * n_attr);
+        return specs;
+}
+
 int specs_new(const Perfctl *p, const EventWords *words, const perfd_event_spec *each, perfd_event_spec **ret) {
-        perfd_event_spec *specs = must_have(calloc(words->n + 1, sizeof(*specs)));
+        const char **attr;
+        char *text;
+        perfd_event_spec *specs = specs_alloc(words, each, &attr, &text);
         int r = 0;
 
         for (size_t i = 0; i < words->n; i++) {
                 specs[i] = *each;
                 specs[i].event = words->names[i];
         }
-        for (size_t i = 0; i < words->n && r == 0; i++)
-                r = parse_each(p, words->places[i], &specs[i]);
+        for (size_t i = 0; i < words->n && r == 0; i++, attr += each->n_attr + 1, text += SETTING_MAX) {
+                uint64_t stack;
+
+                r = parse_each(p, words->places[i], &specs[i], &stack);
+                if (r != 0 || stack == 0)
+                        continue;
+                for (size_t k = 0; k < each->n_attr; k++)
+                        attr[k] = each->attr[k];
+                (void)snprintf(text, SETTING_MAX, "sample-stack-user=%" PRIu64, stack);
+                attr[each->n_attr] = text;
+                specs[i].attr = attr;
+                specs[i].n_attr = each->n_attr + 1;
+        }
         if (r != 0)
                 free(specs);
         else

@@ -14,8 +14,8 @@
         { .name = "frequency", .each = 4, .letter = 'F', .argument = "HZ", .help = "so many samples a second" },                  \
         { .name = "fallback", .argument = "EVENT", .help = "taken if this machine cannot count it: cpu-clock",        \
           .choices = "cpu-clock" },                                                                                    \
-        { .name = "callchain", .each = 5, .argument = "kernel,user", .help = "with callchains of one or both",                    \
-          .choices = "kernel user kernel,user" },                                                                      \
+        { .name = "callchain", .each = 5, .argument = "kernel,user,dwarf", .help = "with callchains; dwarf: unwound of copies of stacks", \
+          .choices = "kernel user kernel,user dwarf user,dwarf" },                                                                      \
         { .name = "both-callchains", .each = 5, .letter = 'g', .help = "the same as --callchain kernel,user" },                   \
         { .name = "attr", .argument = "NAME=VALUE", .help = "a field of perf_event_attr", .repeats = true },           \
         { .name = "include-self", .help = "perfd's own activity too" }

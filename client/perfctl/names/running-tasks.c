@@ -29,7 +29,7 @@ static int read_comm(const RunningTasks *t, uint32_t pid, uint32_t tid) {
         return n == 0 ? 0 : t->comm(t->userdata, pid, tid, (perfd_text){ .bytes = comm, .length = n });
 }
 
-/* "7f00-7f80 r-xp 00001000 fd:01 1234   /usr/lib/libc.so.6": what can be executed. */
+/* "7f00-7f80 r-xp 00001000 fd:01 1234   /usr/lib/libc.so.6": what can be executed, or is of a file. */
 static int read_mapping(const RunningTasks *t, uint32_t pid, char *line) {
         RunningMapping m = { .mapping = PERFD_MAPPING_INIT };
         uint64_t end;
@@ -38,11 +38,13 @@ static int read_mapping(const RunningTasks *t, uint32_t pid, char *line) {
         char *name, anonymous[] = "//anon"; /* as perf has it */
 
         if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %" SCNx32 ":%" SCNx32 " %" SCNu64 "%n", &m.mapping.start, &end, rights,
-                   &m.mapping.offset, &m.mapping.maj, &m.mapping.min, &m.mapping.ino, &at) < 7 || rights[2] != 'x' || end < m.mapping.start)
+                   &m.mapping.offset, &m.mapping.maj, &m.mapping.min, &m.mapping.ino, &at) < 7 || end < m.mapping.start)
+                return 0;
+        if (rights[2] != 'x' && !(t->has_files && m.mapping.ino > 0))
                 return 0;
         m.mapping.pid = pid;
         m.mapping.length = end - m.mapping.start;
-        m.prot = PROT_EXEC | (rights[0] == 'r' ? PROT_READ : 0) | (rights[1] == 'w' ? PROT_WRITE : 0);
+        m.prot = (rights[2] == 'x' ? PROT_EXEC : 0) | (rights[0] == 'r' ? PROT_READ : 0) | (rights[1] == 'w' ? PROT_WRITE : 0);
         m.flags = rights[3] == 's' ? MAP_SHARED : MAP_PRIVATE;
         name = line + at + strspn(line + at, " ");
         name[strcspn(name, "\n")] = '\0';

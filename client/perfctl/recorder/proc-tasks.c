@@ -29,8 +29,8 @@ static int take_mapping(void *userdata, const RunningMapping *mapping) {
         return 0;
 }
 
-void proc_tasks_read(ProcTasks *e) {
-        const RunningTasks tasks = { .userdata = e, .comm = take_comm, .mapping = take_mapping };
+void proc_tasks_read(ProcTasks *e, bool has_files) {
+        const RunningTasks tasks = { .userdata = e, .has_files = has_files, .comm = take_comm, .mapping = take_mapping };
 
         (void)running_tasks_read(&tasks); /* the callbacks give 0 */
 }

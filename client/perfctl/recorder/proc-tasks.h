@@ -20,7 +20,8 @@ typedef struct ProcTasks {
         size_t n_written, written_room;
 } ProcTasks;
 
-void proc_tasks_read(ProcTasks *e);
+/* has_files: as of RunningTasks. */
+void proc_tasks_read(ProcTasks *e, bool has_files);
 void proc_tasks_deinit(ProcTasks *e);
 /* A process has been written. */
 void proc_tasks_set_written(ProcTasks *e, uint32_t pid);

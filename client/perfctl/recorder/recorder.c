@@ -15,6 +15,7 @@
 #include "client/perfctl/base/quantity.h"
 #include "client/perfctl/events/target.h"
 #include "client/perfctl/recorder/tasks.h"
+#include "client/perfctl/recorder/user-stack.h"
 
 #define FINISHED_ROUND 68               /* PERF_RECORD_FINISHED_ROUND of perf */
 #define ROUND ((uint64_t)1 << 22)       /* bytes */
@@ -45,8 +46,16 @@ static RecorderEvent *find_event(const Recorder *r, uint32_t id) {
         return NULL;
 }
 
+bool recorder_unwinds(const Recorder *r) {
+        bool does = r->callchain & PERFD_CALLCHAIN_DWARF;
+
+        for (size_t i = 0; i < r->n_events; i++)
+                does = does || (r->events[i]->event.sample_type & PERF_SAMPLE_STACK_USER) != 0;
+        return does;
+}
+
 /* frequency: above 0, it is sampled by it. 0, or an exit status after a message. */
-static int add_event(Recorder *r, uint32_t id, const char *name, const char *event, uint64_t period, uint64_t frequency, bool has_chain) {
+static int add_event(Recorder *r, uint32_t id, const char *name, const char *event, uint64_t period, uint64_t frequency, unsigned callchain) {
         RecorderEvent *e;
 
         if (find_event(r, id))
@@ -62,7 +71,9 @@ static int add_event(Recorder *r, uint32_t id, const char *name, const char *eve
         e->event.ids = e->ids;
         e->event.n_ids = 1;
         e->event.sample_type |= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
-                                PERF_SAMPLE_PERIOD | (has_chain ? PERF_SAMPLE_CALLCHAIN : 0);
+                                PERF_SAMPLE_PERIOD | (callchain != 0 ? PERF_SAMPLE_CALLCHAIN : 0);
+        if (callchain & PERFD_CALLCHAIN_DWARF)
+                user_stack_of_event(&e->event);
         e->event.flags |= PERFD_ATTR_SAMPLE_ID_ALL | (frequency > 0 ? PERFD_ATTR_FREQ : 0);
         e->event.sample_period = frequency > 0 ? frequency : period > 0 ? period : 1;
         if (r->has_begun)
@@ -79,7 +90,7 @@ static int add_row(Recorder *r, const perfd_event_row *row) {
         if (r->files.is_default && !find_event(r, row->id))
                 (void)perfctl_fail(r->p, PERFCTL_OK, "no event was named: this records %s%s", event,
                                    row->fallen_back ? ", as this machine does not count cycles" : "");
-        return add_event(r, row->id, name, event, s->period, s->frequency, s->callchain != PERFD_CALLCHAIN_NONE);
+        return add_event(r, row->id, name, event, s->period, s->frequency, s->callchain);
 }
 
 static int add_running(Recorder *r, const char *word) {
@@ -156,7 +167,7 @@ static void on_start(void *userdata, const perfd_start *s) {
         r->has_begun = true;
         choose_pids(r);
         if (r->n_pids == 0)
-                proc_tasks_read(&r->here);
+                proc_tasks_read(&r->here, recorder_unwinds(r));
         else
                 proc_tasks_deinit(&r->early);
         recorder_put_head(r);
@@ -174,7 +185,7 @@ static void on_start(void *userdata, const perfd_start *s) {
 static void on_event(void *userdata, const perfd_event *e) {
         Recorder *r = userdata;
 
-        if (!r->has_failed && add_event(r, e->id, e->name, e->event, e->period, e->frequency, r->has_callchain) != 0)
+        if (!r->has_failed && add_event(r, e->id, e->name, e->event, e->period, e->frequency, r->callchain) != 0)
                 r->has_failed = true;
 }
 
@@ -200,6 +211,8 @@ static void put_sample(Recorder *r, const perfd_item *item, const RecorderEvent 
 
         s.n_callchain = put_part(chain, 0, PERF_CONTEXT_KERNEL, kernel, n_kernel);
         s.n_callchain = put_part(chain, s.n_callchain, PERF_CONTEXT_USER, user, n_user);
+        if (e->event.sample_type & PERF_SAMPLE_STACK_USER)
+                user_stack_of_item(item, &s);
         if (s.ip == 0)
                 s.ip = n_kernel > 0 ? kernel[0] : n_user > 0 ? user[0] : 0;
         recorder_check(r, perfd_recording_writer_put_sample(r->writer, s.ip == 0 || s.ip >= KERNEL_ADDRESS ? PERF_RECORD_MISC_KERNEL :
@@ -315,10 +328,18 @@ static int end_files(Recorder *r, int code) {
         return code == 0 ? left_out : code;
 }
 
+static unsigned callchain_asked(const Perfctl *p) {
+        const char *text = perfctl_get(p, "callchain");
+
+        if (text && strstr(text, "dwarf"))
+                return PERFD_CALLCHAIN_DWARF;
+        return text || perfctl_get(p, "both-callchains") ? PERFD_CALLCHAIN_BOTH : PERFD_CALLCHAIN_NONE;
+}
+
 int recorder_run(Perfctl *p, const perfd_subscription *subscription, const RecorderFiles *files, uint64_t duration, bool may_lose) {
         perfd_callbacks callbacks = PERFD_CALLBACKS_INIT;
         Recorder r = { .p = p, .files = *files,
-                       .has_callchain = perfctl_get(p, "callchain") || perfctl_get(p, "both-callchains"),
+                       .callchain = callchain_asked(p),
                        .loop = { .p = p, .duration = duration, .may_lose = may_lose, .is_full = is_full, .tick = on_tick } };
         bool has_begun;
         int code = recorder_open(&r);
@@ -331,7 +352,7 @@ int recorder_run(Perfctl *p, const perfd_subscription *subscription, const Recor
         callbacks.gap = on_gap;
         callbacks.end = on_end;
         if (code == 0 && !perfctl_get(p, "pid"))
-                proc_tasks_read(&r.early);
+                proc_tasks_read(&r.early, recorder_unwinds(&r));
         if (code == 0)
                 code = stream_loop_run(&r.loop, subscription, &callbacks, choose);
         progress_end(&r.progress); /* of a stream that was lost */

@@ -49,7 +49,7 @@ typedef struct Recorder {
         uint32_t *pids;   /* all that is recorded is of these and of what descends from them; with n_pids 0 of the whole host */
         size_t n_pids;
         ProcTasks early, here; /* of the whole host: before events were added, and when the stream began */
-        bool has_callchain; /* asked for, of events that are added later */
+        unsigned callchain; /* PERFD_CALLCHAIN_, asked for: of events that are added later */
         bool has_failed;   /* which was said */
         bool has_begun;    /* the stream: its events are the writer's */
         uint64_t round;    /* bytes when the last FINISHED_ROUND was written */
@@ -77,6 +77,9 @@ void recorder_rotate(Recorder *r);
 /* A file is whole, and has its name. */
 void recorder_close(Recorder *r);
 void recorder_files_deinit(RecorderFiles *f);
+
+/* Of any event, or of those that are to be added, there are copies of stacks. */
+bool recorder_unwinds(const Recorder *r);
 
 /* events.c: the attr of an event by its name in perf list. False: it is none that is written. */
 bool recorder_event_find(const char *event, perfd_recorded_event *ret);

@@ -8,6 +8,7 @@
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "client/perfctl/names/running-tasks.h"
 
@@ -35,11 +36,13 @@ static int put_mmap2(void *userdata, const RunningMapping *running) {
         const RecorderMmap2 m = { .pid = of->pid, .tid = of->pid, .addr = of->start, .len = of->length, .pgoff = of->offset,
                                   .file = { .maj = of->maj, .min = of->min, .ino = of->ino }, .prot = running->prot, .flags = running->flags };
 
-        return recorder_put_record(r, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, &m, sizeof(m), of->path, &id);
+        const uint32_t of_data = running->prot & PROT_EXEC ? 0 : PERF_RECORD_MISC_MMAP_DATA;
+
+        return recorder_put_record(r, PERF_RECORD_MMAP2, (uint16_t)(PERF_RECORD_MISC_USER | of_data), &m, sizeof(m), of->path, &id);
 }
 
 static int put_processes(Recorder *r) {
-        const RunningTasks tasks = { .userdata = r, .pids = r->pids, .n_pids = r->n_pids, .comm = put_comm, .mapping = put_mmap2 };
+        const RunningTasks tasks = { .userdata = r, .pids = r->pids, .n_pids = r->n_pids, .has_files = recorder_unwinds(r), .comm = put_comm, .mapping = put_mmap2 };
 
         int code = r->n_pids > 0 ? running_tasks_read(&tasks) : proc_tasks_put(&r->here, &tasks);
 

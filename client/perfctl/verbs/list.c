@@ -15,9 +15,9 @@
 #include "client/perfctl/print/table.h"
 
 static const char *callchain_name(perfd_callchain callchain) {
-        static const char *const names[] = { "", "kernel", "user", "kernel,user" };
+        static const char *const names[] = { "", "kernel", "user", "kernel,user", "dwarf", "kernel,dwarf", "user,dwarf", "kernel,user,dwarf" };
 
-        return names[callchain & PERFD_CALLCHAIN_BOTH];
+        return names[callchain & (PERFD_CALLCHAIN_BOTH | PERFD_CALLCHAIN_DWARF)];
 }
 
 static void put_ids(FILE *f, const char *what, const uint32_t *ids, size_t n) {

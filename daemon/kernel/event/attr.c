@@ -138,7 +138,7 @@ static uint64_t sample_type_of(const Event *event, const struct perf_event_attr 
                 type |= PERF_SAMPLE_ADDR;
         if (s->frequency || (counts_time(event) && event->period == 1))
                 type |= PERF_SAMPLE_PERIOD;
-        if (s->callchain)
+        if (event_spec_callchain(s))
                 type |= PERF_SAMPLE_CALLCHAIN;
         if (plan->group_sample)
                 type |= PERF_SAMPLE_READ;
@@ -158,6 +158,7 @@ static void attr_start(const AttrBase *base, struct perf_event_attr *attr) {
 
 static void plan_leader(const AttrBase *base, const Event *event, const AttrPlan *plan, struct perf_event_attr *attr) {
         const EventSpec *s = &event->spec;
+        const unsigned chain = event_spec_callchain(s);
 
         attr_start(base, attr);
         attr->sample_type = sample_type_of(event, attr, plan);
@@ -166,10 +167,12 @@ static void plan_leader(const AttrBase *base, const Event *event, const AttrPlan
                 attr->sample_freq = s->frequency;
         else
                 attr->sample_period = event->period;
-        if (s->callchain) {
-                attr->exclude_callchain_kernel = !(s->callchain & CALLCHAIN_KERNEL);
-                attr->exclude_callchain_user = !(s->callchain & CALLCHAIN_USER);
+        if (chain) {
+                attr->exclude_callchain_kernel = !(chain & CALLCHAIN_KERNEL);
+                attr->exclude_callchain_user = !(chain & CALLCHAIN_USER);
         }
+        if (s->callchain & CALLCHAIN_DWARF)
+                (void)attr_add_user_stack(attr); /* attr_plan() has looked whether it can be had */
         if (plan->group_sample)
                 attr->read_format |= PERF_FORMAT_GROUP | PERF_FORMAT_ID;
 }
@@ -242,6 +245,9 @@ int attr_plan(const AttrBase *base, Event *event, AttrPlan *plan, bool can_sampl
         EventSpec *s = &event->spec;
         int r = check_period(s, &plan->attrs[0], can_sample, e);
 
+        if (r == 0 && s->callchain & CALLCHAIN_DWARF && !attr_add_user_stack(&(struct perf_event_attr){ .size = 0 }))
+                r = refuse(e, REFUSED_UNSUPPORTED, "bad-event", "%s: callchain dwarf: stacks are unwound of x86-64 and arm64 only: "
+                           "use user, which follows frame pointers", s->name);
         if (r != 0)
                 return r;
         plan->group_sample = plan->is_group && (plan->wants_group_sample || s->period || s->frequency);

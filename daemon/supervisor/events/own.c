@@ -117,6 +117,8 @@ static int restrict_samples(const Access *a, EventSpec *spec, const EventName *n
         const bool is_tracepoint = name->kind == EVENT_NAME_TRACEPOINT;
         int r = check_rate(a, spec, name, e);
 
+        if (r == 0 && spec->callchain & CALLCHAIN_DWARF) /* kilobytes a sample, in rings that others share */
+                return refuse_event(a, spec, "with copies of stacks (callchains along frame pointers are granted: --callchain user)", e);
         if (r == 0 && spec->callchain & CALLCHAIN_KERNEL)
                 return refuse_event(
                         a, spec,

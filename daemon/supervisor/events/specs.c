@@ -309,7 +309,7 @@ static int numbers_check(const Perfd__V1__EventSpec *m, Explanation *e) {
 int spec_from_message(Events *s, const Perfd__V1__EventSpec *m, EventSpec *to, Explanation *e) {
         int r;
 
-        if (m->callchain > CALLCHAIN_KERNEL + CALLCHAIN_USER)
+        if (m->callchain > CALLCHAIN_KERNEL + CALLCHAIN_USER + CALLCHAIN_DWARF)
                 return refuse(e, REFUSED_INVALID, "bad-request", "callchain %d is unknown", (int)m->callchain);
         to->period = m->period;
         to->frequency = m->frequency;
