@@ -1,124 +1,5 @@
-/* What samples come to as rows: exact sums, each row once a sample, calls below them, and two recordings side by side. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "client/perfctl/report/print.h"
-
-#define TEXT(s) ((perfd_text){ .bytes = (s), .length = sizeof(s) - 1 })
-
-typedef struct Rig {
-        TextIds texts;
-        FrameIds frames;
-        SumsOptions options;
-        Sums sums, old;
-        Perfctl p;
-        ReportForm form;
-        Dimension keys[3];
-        FrameName names[32];
-        size_t n_names;
-} Rig;
-
-static void rig_init(Rig *r, const char *const *keys) {
-        memset(r, 0, sizeof(*r));
-        text_ids_init(&r->texts);
-        frame_ids_init(&r->frames, &r->texts);
-        r->options.keys = r->keys;
-        for (size_t i = 0; keys[i]; i++)
-                assert_true(dimension_init(&r->keys[r->options.n_keys++], keys[i]));
-}
-
-/* Behind the options. */
-static void rig_begin(Rig *r) {
-        sums_init(&r->sums, &r->options, &r->texts, &r->frames);
-        sums_init(&r->old, &r->options, &r->texts, &r->frames);
-}
-
-static void rig_deinit(Rig *r) {
-        sums_deinit(&r->sums);
-        sums_deinit(&r->old);
-        filters_deinit(&r->options.filters);
-        for (size_t i = 0; i < r->options.n_keys; i++)
-                dimension_deinit(&r->keys[i]);
-        for (size_t i = 0; i < r->n_names; i++) {
-                free((char *)r->names[i].dso.bytes);
-                free((char *)r->names[i].symbol.bytes);
-        }
-        frame_ids_deinit(&r->frames);
-        text_ids_deinit(&r->texts);
-}
-
-#define KEYS(...) ((const char *const[]){ __VA_ARGS__, NULL })
-
-/* As those of a FrameNames: one for each function. */
-static const FrameName *name_of(Rig *r, const char *dso, const char *symbol) {
-        size_t i = 0;
-
-        for (; i < r->n_names; i++)
-                if (strcmp(r->names[i].dso.bytes, dso) == 0 && strcmp(r->names[i].symbol.bytes, symbol) == 0)
-                        return &r->names[i];
-        assert_true(i < sizeof(r->names) / sizeof(*r->names));
-        r->names[r->n_names++] = (FrameName){ .dso = { .bytes = strdup(dso), .length = strlen(dso) },
-                                              .symbol = { .bytes = strdup(symbol), .length = strlen(symbol) } };
-        return &r->names[i];
-}
-
-static uint32_t frame(Rig *r, const char *dso, const char *symbol, uint64_t address) {
-        return frame_ids_add(&r->frames, &(NamedFrame){ .ip = address, .address = address, .name = name_of(r, dso, symbol) }, NULL);
-}
-
-/* A stack from its innermost frame on: "c b a", all in one file; each has an ip of its own. comm: the first key, if it is one. */
-static void add(Rig *r, Sums *s, const char *comm, uint64_t period, const char *stack) {
-        char *copy = strdup(stack), *rest = copy, *word;
-        uint32_t frames[16];
-        size_t n = 0;
-
-        while ((word = strsep(&rest, " ")))
-                if (*word) {
-                        frames[n] = frame(r, "/bin/x", word, (uint64_t)word[0] * 16 + n);
-                        n++;
-                }
-        if (r->keys[0].kind == DIMENSION_COMM)
-                s->key[0] = text_ids_add(&r->texts, (perfd_text){ .bytes = comm, .length = strlen(comm) }, false);
-        assert_true(sums_add(s, sums_group(s, TEXT("cpu-clock"), 0), true, period, frames, n));
-        free(copy);
-}
-
-static const char *print_all(Rig *r, bool has_old, const ShownLimits *limits, bool is_json) {
-        static char printed[OUTPUT_SIZE + 1];
-        static Output o;
-        Shown shown;
-
-        sums_finish(&r->sums);
-        sums_finish(&r->old);
-        output_init(&o, -1);
-        shown_init(&shown, &r->sums, has_old ? &r->old : NULL, limits);
-        if (is_json)
-                report_print_json(&shown, &o);
-        else
-                report_print_text(&shown, &o, &r->form);
-        shown_deinit(&shown);
-        memcpy(printed, o.bytes, o.n);
-        printed[o.n] = '\0';
-        return printed;
-}
-
-/* Its rows, without the lines before them. */
-static const char *print(Rig *r, bool has_old, const ShownLimits *limits, bool is_json) {
-        const char *at = print_all(r, has_old, limits, is_json);
-
-        while (at[0] == '#')
-                at = strchr(at, '\n') + 1;
-        return at;
-}
-
-static const ShownLimits all = { .top = 0 };
+/* What samples come to as rows: exact sums, each row once a sample, and two recordings side by side. */
+#include "tests/unit/report-rig.h"
 
 /* One function at several addresses is one frame; what has no symbol is told by its address. */
 static void test_frames(void **state) {
@@ -229,64 +110,6 @@ static void test_children(void **state) {
         rig_deinit(&r);
 }
 
-static void test_callers(void **state) {
-        Rig r;
-
-        rig_init(&r, KEYS("symbol"));
-        r.options.has_graph = true;
-        rig_begin(&r);
-        add(&r, &r.sums, "", 60, "f g main");
-        add(&r, &r.sums, "", 20, "f h main");
-        add(&r, &r.sums, "", 10, "f main");
-        add(&r, &r.sums, "", 10, "g");
-        assert_string_equal(print(&r, false, &all, false),
-                            "cpu-clock\t90.00%\t3\t90\t[.] f\n"
-                            "\t60.00%\tg\n"
-                            "\t\tmain\n"
-                            "\t20.00%\th\n"
-                            "\t\tmain\n"
-                            "\t10.00%\tmain\n"
-                            "cpu-clock\t10.00%\t1\t10\t[.] g\n");
-        rig_deinit(&r);
-}
-
-/* From the first call of a function on, and without those that are small. */
-static void test_callees(void **state) {
-        Rig r;
-
-        rig_init(&r, KEYS("symbol"));
-        r.options.has_children = r.options.has_graph = true;
-        rig_begin(&r);
-        add(&r, &r.sums, "", 60, "f f main");
-        add(&r, &r.sums, "", 36, "g f main");
-        add(&r, &r.sums, "", 4, "main");
-        assert_string_equal(print(&r, false, &(ShownLimits){ .call_percent = 36.5 }, false),
-                            "cpu-clock\t100.00%\t4.00%\t3\t100\t[.] main\n"
-                            "\t96.00%\tf\n"
-                            "\t60.00%\t  f\n"
-                            "cpu-clock\t96.00%\t60.00%\t2\t96\t[.] f\n"
-                            "\t60.00%\tf\n"
-                            "cpu-clock\t36.00%\t36.00%\t1\t36\t[.] g\n");
-        rig_deinit(&r);
-}
-
-/* A row that is no function has its innermost ones, too. */
-static void test_calls_of_threads(void **state) {
-        Rig r;
-
-        rig_init(&r, KEYS("comm"));
-        r.options.has_graph = true;
-        rig_begin(&r);
-        add(&r, &r.sums, "one", 3, "f main");
-        add(&r, &r.sums, "one", 1, "main");
-        assert_string_equal(print(&r, false, &all, false),
-                            "cpu-clock\t100.00%\t2\t4\tone\n"
-                            "\t75.00%\tf\n"
-                            "\t\tmain\n"
-                            "\t25.00%\tmain\n");
-        rig_deinit(&r);
-}
-
 /* Shares are of all samples, whatever filters leave out. */
 static void test_filters(void **state) {
         Rig r;
@@ -390,6 +213,7 @@ static void test_memory_is_of_what_is_distinct(void **state) {
         assert_int_equal(g->stacks.n, 3);
         sums_finish(&r.sums);
         assert_int_equal(g->rows.n, 3);
+        sums_make_calls(&r.sums, g, 0, (bool[]){ true, true, true });
         assert_int_equal(g->calls.n, 3); /* below c: b, and a below it; below b: a */
         assert_int_equal(g->all.samples, 1000000);
         assert_int_equal(g->all.period, 2000000);
@@ -456,13 +280,12 @@ static void test_events_of_one_name(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_frames), cmocka_unit_test(test_self),
-                cmocka_unit_test(test_children), cmocka_unit_test(test_callers), cmocka_unit_test(test_callees),
-                cmocka_unit_test(test_calls_of_threads), cmocka_unit_test(test_filters), cmocka_unit_test(test_bad_filters),
+                cmocka_unit_test(test_frames), cmocka_unit_test(test_self), cmocka_unit_test(test_text),
+                cmocka_unit_test(test_levels), cmocka_unit_test(test_children),
+                cmocka_unit_test(test_filters), cmocka_unit_test(test_bad_filters),
                 cmocka_unit_test(test_difference), cmocka_unit_test(test_json), cmocka_unit_test(test_limits),
-                cmocka_unit_test(test_memory_is_of_what_is_distinct), cmocka_unit_test(test_overflow), cmocka_unit_test(test_all_events),
-                cmocka_unit_test(test_text), cmocka_unit_test(test_levels), cmocka_unit_test(test_events_of_one_name),
+                cmocka_unit_test(test_memory_is_of_what_is_distinct), cmocka_unit_test(test_overflow),
+                cmocka_unit_test(test_all_events), cmocka_unit_test(test_events_of_one_name),
         };
-
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

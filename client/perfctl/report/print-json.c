@@ -39,22 +39,21 @@ static void put_total(Json *j, const Shown *s, RowSum total, RowSum all) {
 }
 
 static void put_calls(Json *j, const Shown *s, const ShownTable *t, CallNodes nodes) {
-        const size_t n = report_calls_shown(s, t, nodes);
-
         JSON_KEY(j, "calls");
         json_begin(j, '[');
-        for (size_t i = 0; i < n; i++) {
-                const FrameId *frame = &s->frames->list[t->calls->nodes[nodes.list[i]].frame];
+        for (uint32_t i = nodes.first; i < nodes.first + nodes.n; i++) {
+                const CallNode *node = &t->calls->nodes[i];
+                const FrameId *frame = &s->frames->list[node->frame];
 
                 json_begin(j, '{');
-                put_self(j, s, t->calls->sums[nodes.list[i]], t->all);
+                put_self(j, s, node->sum, t->all);
                 JSON_KEY(j, "symbol");
                 put_text(j, s, frame->symbol);
                 JSON_KEY(j, "dso");
                 put_text(j, s, frame->dso);
                 if (s->options->has_inlined)
                         JSON_BOOL(j, "inlined", frame->is_inlined);
-                put_calls(j, s, t, call_tree_of_node(t->calls, nodes.list[i]));
+                put_calls(j, s, t, node->below);
                 json_end(j, '}');
         }
         json_end(j, ']');

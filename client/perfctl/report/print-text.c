@@ -18,14 +18,6 @@ static const char *percent_text(char *to, double percent) {
         return to;
 }
 
-size_t report_calls_shown(const Shown *s, const ShownTable *t, CallNodes nodes) {
-        size_t n = 0;
-
-        while (n < nodes.n && shown_share(s, t->calls->sums[nodes.list[n]], t->all) >= s->call_limit)
-                n++;
-        return n;
-}
-
 /* ---- calls ------------------------------------------------------------------------------------------------------------------- */
 
 typedef struct CallLines {
@@ -53,8 +45,8 @@ static perfd_text file_name(const ReportForm *form, perfd_text path) {
 }
 
 /* percent: "" where it is that of the line above. */
-static void put_line(const CallLines *l, size_t depth, const char *percent, uint32_t node) {
-        const FrameId *frame = &l->shown->frames->list[l->table->calls->nodes[node].frame];
+static void put_line(const CallLines *l, size_t depth, const char *percent, const CallNode *node) {
+        const FrameId *frame = &l->shown->frames->list[node->frame];
         const perfd_text symbol = text_ids_get(l->shown->texts, frame->symbol);
 
         output_init(l->line, -1);
@@ -76,21 +68,18 @@ static void put_line(const CallLines *l, size_t depth, const char *percent, uint
 
 /* Where there is one way on for all of a node's samples, the lines stand below each other without saying so again. */
 static void put_nodes(const CallLines *l, size_t depth, CallNodes nodes) {
-        const size_t n = report_calls_shown(l->shown, l->table, nodes);
-        const CallTree *calls = l->table->calls;
+        const CallNode *list = l->table->calls->nodes;
 
-        for (size_t i = 0; i < n; i++) {
-                uint32_t node = nodes.list[i];
-                CallNodes below = call_tree_of_node(calls, node);
+        for (uint32_t i = nodes.first; i < nodes.first + nodes.n; i++) {
+                const CallNode *node = &list[i];
                 char percent[PERCENT_SIZE];
 
-                put_line(l, depth, percent_text(percent, shown_share(l->shown, calls->sums[node], l->table->all)), node);
-                while (below.n == 1 && calls->sums[below.list[0]].samples == calls->sums[node].samples) {
-                        node = below.list[0];
+                put_line(l, depth, percent_text(percent, shown_share(l->shown, node->sum, l->table->all)), node);
+                while (node->below.n == 1 && list[node->below.first].sum.samples == node->sum.samples) {
+                        node = &list[node->below.first];
                         put_line(l, depth, "", node);
-                        below = call_tree_of_node(calls, node);
                 }
-                put_nodes(l, depth + 1, below);
+                put_nodes(l, depth + 1, node->below);
         }
 }
 

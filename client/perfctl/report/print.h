@@ -15,6 +15,3 @@ typedef struct ReportForm {
 void report_print_text(const Shown *s, Output *o, const ReportForm *form);
 /* One object. */
 void report_print_json(const Shown *s, Output *o);
-
-/* Nodes of what is at least as large as is asked for; they come first. */
-size_t report_calls_shown(const Shown *s, const ShownTable *t, CallNodes nodes);

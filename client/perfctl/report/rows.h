@@ -51,6 +51,13 @@ static inline void row_sum_add(RowSum *sum, RowSum samples) {
         sum->period += samples.period;
 }
 
+/* Percent of all. */
+static inline double row_sum_share(RowSum part, RowSum all, bool is_of_samples) {
+        const uint64_t of = is_of_samples ? all.samples : all.period, n = is_of_samples ? part.samples : part.period;
+
+        return of == 0 ? 0 : 100.0 * (double)n / (double)of;
+}
+
 static inline const uint64_t *rows_key(const Rows *r, uint32_t row) {
         return r->keys + row * r->n_keys;
 }

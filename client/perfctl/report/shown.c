@@ -6,9 +6,7 @@
 #include <string.h>
 
 double shown_share(const Shown *s, RowSum part, RowSum all) {
-        const uint64_t of = s->options->is_of_all ? all.samples : all.period, n = s->options->is_of_all ? part.samples : part.period;
-
-        return of == 0 ? 0 : 100.0 * (double)n / (double)of;
+        return row_sum_share(part, all, s->options->is_of_all);
 }
 
 double shown_row_share(const Shown *s, const ShownTable *t, const ShownRow *row) {
@@ -120,10 +118,22 @@ static uint32_t nth_of(const Sums *s, const SumsGroup *g) {
         return n > 1 ? nth : 0;
 }
 
-static void add_table(Shown *s, const Sums *sums, SumsGroup *g, const SumsGroup *old, const ShownLimits *limits) {
+/* Below the rows that are shown. */
+static void add_calls(const Shown *s, ShownTable *t, Sums *sums, SumsGroup *g) {
+        bool *is_wanted = must_have(calloc((size_t)g->rows.n + 1, sizeof(*is_wanted)));
+
+        for (size_t i = 0; i < t->n_rows; i++)
+                if (t->rows[i].row != ID_NONE)
+                        is_wanted[t->rows[i].row] = true;
+        sums_make_calls(sums, g, s->call_limit, is_wanted);
+        free(is_wanted);
+        t->calls = &g->calls;
+}
+
+static void add_table(Shown *s, Sums *sums, SumsGroup *g, const Sums *old_sums, const SumsGroup *old, const ShownLimits *limits) {
         ShownTable *t = &s->tables[s->n_tables++];
 
-        *t = (ShownTable){ .event = g ? g->event : old->event, .nth = nth_of(sums, g ? g : old) };
+        *t = (ShownTable){ .event = g ? g->event : old->event, .nth = g ? nth_of(sums, g) : nth_of(old_sums, old) };
         if (g)
                 t->all = g->all;
         if (old)
@@ -131,10 +141,8 @@ static void add_table(Shown *s, const Sums *sums, SumsGroup *g, const SumsGroup 
         add_rows(t, g ? &g->rows : NULL, old ? &old->rows : NULL);
         qsort_r(t->rows, t->n_rows, sizeof(*t->rows), by_size, &(Sorting){ .shown = s, .table = t });
         leave_out(s, t, limits);
-        if (g && s->options->has_graph) {
-                call_tree_sort(&g->calls, g->rows.n);
-                t->calls = &g->calls;
-        }
+        if (g && s->options->has_graph)
+                add_calls(s, t, sums, g);
 }
 
 static uint32_t place_of(const Sums *s, const SumsGroup *g) {
@@ -157,10 +165,10 @@ void shown_init(Shown *s, Sums *sums, const Sums *old, const ShownLimits *limits
         *s = (Shown){ .options = sums->options, .texts = sums->texts, .frames = sums->frames, .has_old = old, .call_limit = limits->call_percent };
         s->tables = must_have(calloc(sums->n_groups + (old ? old->n_groups : 0) + 1, sizeof(*s->tables)));
         for (size_t i = 0; i < sums->n_groups; i++)
-                add_table(s, sums, &sums->groups[i], old ? find_group(old, sums, &sums->groups[i]) : NULL, limits);
+                add_table(s, sums, &sums->groups[i], old, old ? find_group(old, sums, &sums->groups[i]) : NULL, limits);
         for (size_t i = 0; old && i < old->n_groups; i++)
                 if (!find_group(sums, old, &old->groups[i]))
-                        add_table(s, old, NULL, &old->groups[i], limits);
+                        add_table(s, sums, NULL, old, &old->groups[i], limits);
 }
 
 void shown_deinit(Shown *s) {

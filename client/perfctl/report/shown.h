@@ -14,7 +14,7 @@ typedef struct ShownTable {
         uint32_t event;         /* text; ID_NONE: all */
         uint32_t nth;           /* of several of that name: from 1; 0: it is the only one */
         RowSum all, old_all;
-        const CallTree *calls;  /* sorted; NULL: there is none */
+        const CallTree *calls;  /* NULL: there is none */
         ShownRow *rows;
         size_t n_rows;
 } ShownTable;

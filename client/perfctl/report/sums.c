@@ -26,6 +26,7 @@ void sums_deinit(Sums *s) {
                 rows_deinit(&s->groups[i].stacks);
                 rows_deinit(&s->groups[i].rows);
                 call_tree_deinit(&s->groups[i].calls);
+                free(s->groups[i].row_below);
         }
         stack_ids_deinit(&s->stacks);
         free(s->groups);
@@ -54,7 +55,6 @@ SumsGroup *sums_group(Sums *s, perfd_text event, uint32_t number) {
         *g = (SumsGroup){ .event = id, .number = number };
         rows_init(&g->stacks, s->options->n_keys + 1);
         rows_init(&g->rows, s->options->n_keys);
-        call_tree_init(&g->calls);
         return g;
 }
 
@@ -70,23 +70,20 @@ static uint32_t row_of(Sums *s, SumsGroup *g, const uint32_t *frame) {
         return rows_get(&g->rows, s->key);
 }
 
-/* Those that the function of frame 0 was called by, behind it itself if the row does not say which it is. */
-static void add_callers(const Sums *s, SumsGroup *g, uint32_t row, RowSum samples, const uint32_t *frames, size_t n_frames) {
-        uint32_t node = ID_NONE;
-
-        for (size_t i = s->has_symbol_key ? 1 : 0; i < n_frames; i++)
-                node = call_tree_add(&g->calls, row, node, frame_ids_function(s->frames, frames[i]), samples);
-}
-
-/* Those that the function of frame `at` called, the same. */
-static void add_callees(const Sums *s, SumsGroup *g, uint32_t row, RowSum samples, const uint32_t *frames, size_t at) {
-        uint32_t node = ID_NONE;
-
-        for (size_t i = s->has_symbol_key ? at : at + 1; i-- > 0;)
-                node = call_tree_add(&g->calls, row, node, frame_ids_function(s->frames, frames[i]), samples);
+/* From there ways of the row begin, or with ID_NONE of none. */
+static void put_row_below(SumsGroup *g, uint32_t row) {
+        if (g->n_row_below == g->row_below_room) {
+                g->row_below_room = 2 * g->row_below_room + 1024;
+                g->row_below = must_have(reallocarray(g->row_below, g->row_below_room, sizeof(*g->row_below)));
+        }
+        g->row_below[g->n_row_below++] = row;
 }
 
 static void add_stack(Sums *s, SumsGroup *g, RowSum samples, const uint32_t *frames, size_t n_frames) {
+        const size_t begin = g->n_row_below;
+
+        for (size_t i = 0; s->options->has_graph && i < n_frames; i++)
+                put_row_below(g, ID_NONE);
         rows_begin_turn(&g->rows);
         for (size_t i = n_frames; i-- > 0;) {
                 const uint32_t row = row_of(s, g, &frames[i]);
@@ -94,7 +91,7 @@ static void add_stack(Sums *s, SumsGroup *g, RowSum samples, const uint32_t *fra
                 if (row == ID_NONE)
                         continue;
                 if (rows_add_total(&g->rows, row, samples) && s->options->has_graph)
-                        add_callees(s, g, row, samples, frames, i);
+                        g->row_below[begin + i] = row;
                 if (i == 0)
                         rows_add_self(&g->rows, row, samples);
         }
@@ -103,13 +100,13 @@ static void add_stack(Sums *s, SumsGroup *g, RowSum samples, const uint32_t *fra
 static void add_innermost(Sums *s, SumsGroup *g, RowSum samples, const uint32_t *frames, size_t n_frames) {
         const uint32_t row = row_of(s, g, n_frames > 0 ? frames : NULL);
 
+        for (size_t i = 0; s->options->has_graph && i < n_frames; i++)
+                put_row_below(g, i == 0 ? row : ID_NONE);
         if (row == ID_NONE)
                 return;
         rows_begin_turn(&g->rows);
         rows_add_self(&g->rows, row, samples);
         (void)rows_add_total(&g->rows, row, samples);
-        if (s->options->has_graph)
-                add_callers(s, g, row, samples, frames, n_frames);
 }
 
 bool sums_add(Sums *s, SumsGroup *g, bool is_taken, uint64_t period, const uint32_t *frames, size_t n_frames) {
@@ -144,13 +141,27 @@ static void finish_group(Sums *s, SumsGroup *g) {
                 else
                         add_innermost(s, g, g->stacks.list[i].self, frames, n_frames);
         }
-        rows_deinit(&g->stacks);
+        if (!s->options->has_graph)
+                rows_deinit(&g->stacks);
 }
 
 void sums_finish(Sums *s) {
         for (size_t i = 0; i < s->n_groups; i++)
                 finish_group(s, &s->groups[i]);
-        stack_ids_deinit(&s->stacks);
+        if (!s->options->has_graph)
+                stack_ids_deinit(&s->stacks);
+}
+
+/* A row that does not say which function it is of has its own below it, too. */
+void sums_make_calls(Sums *s, SumsGroup *g, double percent, const bool *is_wanted) {
+        const CallSource source = { .frames = s->frames, .stack_ids = &s->stacks, .stacks = &g->stacks, .row_below = g->row_below,
+                                    .goes_in = s->options->has_children, .is_behind = s->has_symbol_key };
+        const CallLimit limit = { .percent = percent, .all = g->all, .is_of_samples = s->options->is_of_all };
+
+        call_tree_make(&g->calls, &source, &limit, is_wanted, g->rows.n);
+        rows_deinit(&g->stacks);
+        free(g->row_below);
+        g->row_below = NULL;
 }
 
 bool sums_take(Sums *s, const perfd_item *item, const char *event, uint32_t number, uint64_t period, const uint32_t *frames, size_t n_frames) {

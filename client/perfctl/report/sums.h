@@ -23,8 +23,10 @@ typedef struct SumsGroup {
         uint32_t event; /* text; ID_NONE: all */
         uint32_t number; /* tells it from others of that name: the higher one is the later one */
         RowSum all;     /* also those that filters leave out */
-        Rows stacks;    /* samples by what they are sorted by but for frames, and by their stacks, until sums_finish() */
+        Rows stacks;    /* samples by what they are sorted by but for frames, and by their stacks, until sums_finish(), or sums_make_calls() */
         Rows rows;
+        uint32_t *row_below; /* as of a CallSource; NULL: no calls are asked for */
+        size_t n_row_below, row_below_room;
         CallTree calls;
 } SumsGroup;
 
@@ -51,5 +53,7 @@ bool sums_take(Sums *s, const perfd_item *item, const char *event, uint32_t numb
 SumsGroup *sums_group(Sums *s, perfd_text event, uint32_t number);
 bool sums_add(Sums *s, SumsGroup *g, bool is_taken, uint64_t period, const uint32_t *frames, size_t n_frames);
 
-/* Once, when all samples were taken: makes the rows and trees of calls. */
+/* Once, when all samples were taken: makes the rows. */
 void sums_finish(Sums *s);
+/* Behind it, where there is a graph: calls below rows that are wanted, as far as they are within the limit. */
+void sums_make_calls(Sums *s, SumsGroup *g, double percent, const bool *is_wanted);
