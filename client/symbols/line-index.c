@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "client/symbols/demangle.h"
+#include "client/symbols/run-sort.h"
 
 #define DEPTH_MAX 512
 
@@ -167,32 +168,6 @@ static int compare_ranges(const void *a, const void *b) {
         return (one->scope > other->scope) - (one->scope < other->scope);
 }
 
-/* By merging, so that what is equal stays in its order. n is above 0. */
-static int sort(void *list, size_t n, size_t size, int (*compare)(const void *, const void *)) {
-        char *from = list, *to = malloc(n * size), *const mine = to;
-
-        if (!to)
-                return -ENOMEM;
-        for (size_t run = 1; run < n; run *= 2) {
-                for (size_t at = 0; at < n; at += 2 * run) {
-                        const size_t middle = at + run < n ? at + run : n, end = at + 2 * run < n ? at + 2 * run : n;
-                        size_t a = at, b = middle;
-
-                        for (size_t k = at; k < end; k++) {
-                                const bool is_left = a < middle && (b == end || compare(from + a * size, from + b * size) <= 0);
-
-                                memcpy(to + k * size, from + (is_left ? a++ : b++) * size, size);
-                        }
-                }
-                to = from;
-                from = from == mine ? list : mine;
-        }
-        if (from == mine)
-                memcpy(list, mine, n * size);
-        free(mine);
-        return 0;
-}
-
 /* Of those at one address the last; and none that says what the one before it does. */
 static void thin_rows(LineIndex *x) {
         size_t n = 0;
@@ -279,10 +254,10 @@ static void shrink(LineIndex *x, void **list, size_t n, size_t *room, size_t siz
 }
 
 int line_index_finish(LineIndex *x) {
-        int r = x->n_rows > 0 ? sort(x->rows, x->n_rows, sizeof(LineRow), compare_rows) : 0;
+        int r = run_sort(x->rows, x->n_rows, sizeof(LineRow), compare_rows);
 
-        if (r == 0 && x->n_ranges > 0)
-                r = sort(x->ranges, x->n_ranges, sizeof(InlineRange), compare_ranges);
+        if (r == 0)
+                r = run_sort(x->ranges, x->n_ranges, sizeof(InlineRange), compare_ranges);
         if (r == 0 && x->n_ranges > 0)
                 r = cut_ranges(x);
         if (r != 0)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "client/symbols/demangle.h"
+#include "client/symbols/run-sort.h"
 
 #define CHUNK_SIZE ((size_t)64 * 1024)
 #define GAP_MAX 65536 /* bytes that a symbol without a length may have */
@@ -232,15 +233,6 @@ static int cut(const Symbol *s, size_t n, Begun *begun, SymbolTable *to) {
         return r;
 }
 
-/* The kernel lists its own in order, a hundred thousand of them. */
-static void sort(Symbol *s, size_t n, int (*compare_two)(const void *, const void *)) {
-        for (size_t i = 1; i < n; i++)
-                if (compare_two(s + i - 1, s + i) > 0) {
-                        qsort(s, n, sizeof(Symbol), compare_two);
-                        return;
-                }
-}
-
 /* No more parts than symbols, so that of most addresses few symbols are left to search. */
 static int make_index(SymbolTable *t) {
         const uint64_t first = t->n > 0 ? t->symbols[0].start : 0, span = t->n > 0 ? t->symbols[t->n - 1].start - first : 0;
@@ -268,11 +260,10 @@ int symbol_table_finish(SymbolTable *t, bool is_by_rank) {
         SymbolTable pieces = { .symbols = NULL };
         Begun begun = { .is_by_rank = is_by_rank };
         size_t n = t->n;
-        int r;
+        int r = run_sort(t->symbols, n, sizeof(Symbol), is_by_rank ? compare_ranks : compare);
 
-        if (t->n == 0)
-                return 0;
-        sort(t->symbols, n, is_by_rank ? compare_ranks : compare);
+        if (t->n == 0 || r != 0)
+                return r;
         if (!is_by_rank)
                 n = drop_duplicates(t->symbols, n);
         set_lengths(t->symbols, n);

@@ -9,6 +9,7 @@
 
 #include "client/symbols/demangle.h"
 #include "client/symbols/perf-map.h"
+#include "client/symbols/run-sort.h"
 
 static const char *at(SymbolTable *t, uint64_t address, uint64_t *offset) {
         Symbol *s = symbol_table_find(t, address);
@@ -196,6 +197,52 @@ static void test_perf_map_replaced(void **state) {
         symbol_table_deinit(&t);
 }
 
+typedef struct Sorted {
+        uint32_t key, place;
+        char rest; /* the size is no power of two */
+} Sorted;
+
+static int compare_keys(const void *a, const void *b) {
+        const Sorted *one = a, *other = b;
+
+        return (one->key > other->key) - (one->key < other->key);
+}
+
+/* Against the simplest sort that keeps what is equal in its order: each goes behind all that are not above it. */
+static void assert_sorts(const uint32_t *keys, size_t n) {
+        Sorted list[64], expected[64];
+
+        assert_true(n <= 64);
+        for (size_t i = 0; i < n; i++) {
+                size_t to = i;
+
+                list[i] = (Sorted){ .key = keys[i], .place = (uint32_t)i, .rest = (char)i };
+                for (; to > 0 && expected[to - 1].key > keys[i]; to--)
+                        expected[to] = expected[to - 1];
+                expected[to] = list[i];
+        }
+        assert_int_equal(run_sort(list, n, sizeof(*list), compare_keys), 0);
+        for (size_t i = 0; i < n; i++) {
+                assert_int_equal(list[i].key, expected[i].key);
+                assert_int_equal(list[i].place, expected[i].place);
+                assert_int_equal(list[i].rest, expected[i].rest);
+        }
+}
+
+static void test_sorts_and_keeps_what_is_equal(void **state) {
+        uint32_t keys[64];
+
+        srand(5);
+        assert_sorts(NULL, 0);
+        for (size_t n = 1; n <= 64; n++)
+                for (unsigned kind = 0; kind < 20; kind++) {
+                        for (size_t i = 0; i < n; i++) /* ascending, descending, all the same; runs and single ones of few keys and of many */
+                                keys[i] = kind == 0 ? (uint32_t)i : kind == 1 ? (uint32_t)(n - i) : kind == 2 ? 7 :
+                                          kind < 8 ? (uint32_t)(i * 7 % (3 * kind)) : (uint32_t)rand() % (kind * kind);
+                        assert_sorts(keys, n);
+                }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_nested),
@@ -205,6 +252,7 @@ int main(void) {
                 cmocka_unit_test(test_demangle),
                 cmocka_unit_test(test_perf_map),
                 cmocka_unit_test(test_perf_map_replaced),
+                cmocka_unit_test(test_sorts_and_keeps_what_is_equal),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
