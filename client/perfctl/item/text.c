@@ -260,6 +260,23 @@ static void put_cpu(ItemText *t, uint32_t cpu) {
         column_end(t, 0, 0);
 }
 
+/* Of a frame without a line of its own: "symbol=FUNCTION+0xPLACE dso=FILE", or "dso=FILE+0xPLACE" without a function. */
+static void put_place(ItemText *t, const NamedFrame *frame) {
+        const FrameName *name = frame->name;
+
+        if (name->symbol.length > 0) {
+                pair_begin(t, "symbol");
+                text_put_value(t->out, name->symbol);
+                output_print(t->out, "+0x%" PRIx64, frame->offset);
+        }
+        if (name->dso.length == 0)
+                return;
+        pair_begin(t, "dso");
+        text_put_value(t->out, name->dso);
+        if (name->symbol.length == 0)
+                output_print(t->out, "+0x%" PRIx64, frame->address);
+}
+
 /* What few samples have. */
 static void put_rest(ItemText *t, const perfd_item *item) {
         if (perfd_item_period(item) > 0) {
@@ -267,6 +284,8 @@ static void put_rest(ItemText *t, const perfd_item *item) {
                 output_put_number(t->out, perfd_item_period(item));
         }
         put_hexadecimal(t, "ip", perfd_item_ip(item));
+        if (t->place)
+                put_place(t, t->place);
         put_hexadecimal(t, "address", perfd_item_address(item));
         parts_put_text(t, item);
         if (t->raw && perfd_item_record(item) == PERFD_SAMPLE) {
@@ -315,7 +334,8 @@ void item_print_text(ItemText *t, const perfd_item *item) {
         wrap_end(t);
         if (!has_more)
                 return;
-        (void)put_callchain(t, item, PERFD_CALLCHAIN_USER, "user", put_callchain(t, item, PERFD_CALLCHAIN_KERNEL, "kernel", t->frames));
+        if (!t->has_no_calls)
+                (void)put_callchain(t, item, PERFD_CALLCHAIN_USER, "user", put_callchain(t, item, PERFD_CALLCHAIN_KERNEL, "kernel", t->frames));
         parts_put_lines(t, item);
 }
 

@@ -96,3 +96,26 @@ bool recorded_wall_offset(perfd_recording *r, int64_t *ret) {
         *ret = (int64_t)(c.wall - c.time);
         return c.wall > 0;
 }
+
+typedef struct Times {
+        uint64_t first, last;
+} Times;
+
+static void take_time(void *userdata, const char *key, uint64_t number) {
+        Times *t = userdata;
+
+        if (key && strcmp(key, "first") == 0)
+                t->first = number;
+        else if (key && strcmp(key, "last") == 0)
+                t->last = number;
+}
+
+bool recorded_times(perfd_recording *r, uint64_t *ret_first, uint64_t *ret_last) {
+        static const perfd_feature_visitor visitor = { .begin_object = begin, .end_object = end, .number = take_time };
+        Times t = { .first = 0 };
+
+        visit(r, "SAMPLE_TIME", &visitor, &t);
+        *ret_first = t.first;
+        *ret_last = t.last;
+        return t.last > 0 && t.first <= t.last;
+}

@@ -13,5 +13,8 @@ bool recorded_host_is_another(perfd_recording *r);
 #define MACHINE_OF_ITEM UINT32_MAX
 uint32_t recorded_machine(perfd_recording *r);
 
+/* The first and the last time of its samples, ns, as the section SAMPLE_TIME says them. False: it does not. */
+bool recorded_times(perfd_recording *r, uint64_t *ret_first, uint64_t *ret_last);
+
 /* CLOCK_REALTIME less the clock of the samples, ns, as the section CLOCK_DATA says it. False: it does not, as far as it has been read. */
 bool recorded_wall_offset(perfd_recording *r, int64_t *ret);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/perfctl/names/recorded-host.h"
+
 #define NSEC_PER_SEC UINT64_C(1000000000)
 #define FRACTION_DIGITS 9
 
@@ -29,17 +31,53 @@ static bool parse_seconds(const char *text, size_t n, uint64_t *ret) {
         return !__builtin_mul_overflow(whole, NSEC_PER_SEC, &whole) && !__builtin_add_overflow(whole, fraction, ret);
 }
 
+/* "10%": a number as strtod(3) has it, from 0 to 100. Gives what is behind it; NULL: it is none. */
+static const char *parse_percent(const char *text, double *ret) {
+        char *end;
+
+        if (*text < '0' || *text > '9')
+                return NULL;
+        *ret = strtod(text, &end);
+        return *end == '%' && *ret <= 100 ? end + 1 : NULL;
+}
+
+/* "10%-20%" of the time from the first sample to the last. */
+static int parse_percents(const Perfctl *p, SampleChoice *c, const char *text) {
+        const char *at = parse_percent(text, &c->first_percent);
+
+        at = at && *at == '-' ? parse_percent(at + 1, &c->last_percent) : NULL;
+        if (!at || *at || c->last_percent == 0 || c->first_percent > c->last_percent)
+                return perfctl_fail(p, PERFCTL_USAGE, "--time: '%s' is no part of a recording, as 10%%-20%%, from its first sample, 0%%, to its last, 100%%",
+                                    text);
+        return 0;
+}
+
+int sample_choice_begin(SampleChoice *c, const Perfctl *p, perfd_recording *r, const char *path) {
+        uint64_t first, last;
+
+        if (c->last_percent == 0)
+                return 0;
+        if (!recorded_times(r, &first, &last))
+                return perfctl_fail(p, PERFCTL_FAILED, "%s: it does not say when its first and its last sample were (SAMPLE_TIME): give --time in seconds",
+                                    path);
+        c->first = first + (uint64_t)((double)(last - first) * c->first_percent / 100);
+        c->last = c->last_percent >= 100 ? last : first + (uint64_t)((double)(last - first) * c->last_percent / 100);
+        return 0;
+}
+
 /* Either side may be empty. */
 static int parse_time(const Perfctl *p, SampleChoice *c) {
         const char *text = perfctl_get(p, "time"), *comma;
 
         if (!text)
                 return 0;
+        if (strchr(text, '%'))
+                return parse_percents(p, c, text);
         comma = strchr(text, ',');
         if (!comma || strcmp(text, ",") == 0 || (comma > text && !parse_seconds(text, (size_t)(comma - text), &c->first)) ||
             (comma[1] && !parse_seconds(comma + 1, strlen(comma + 1), &c->last)))
                 return perfctl_fail(p, PERFCTL_USAGE, "--time: '%s' is not FROM,TO in seconds, as in 36082.9,36083.25; one of them may be missing, as in "
-                                    "36082.9,", text);
+                                    "36082.9,; nor a part of all, as in 10%%-20%%", text);
         if (c->first > c->last)
                 return perfctl_fail(p, PERFCTL_USAGE, "--time: '%s' ends before it begins", text);
         return 0;

@@ -158,6 +158,10 @@ static void take(Reading *r, const perfd_item *item) {
         sample.wall = wall_of(r, perfd_item_time(item));
         if (r->source->has_names)
                 sample.n_frames = (r->source->has_chains_only ? frame_names_of_callchain : frame_names_of)(names_of(r), item, &sample.frames);
+        if (r->source->has_names && r->source->has_places && sample.n_frames == 0 && perfd_item_event(item)->n_fields == 0) {
+                sample.n_frames = frame_names_of(names_of(r), item, &sample.frames);
+                sample.is_place = true;
+        }
         r->is_over = !r->source->take(r->source->userdata, &sample);
 }
 
@@ -242,7 +246,9 @@ static int read_recording(Perfctl *p, const SampleSource *s) {
                 look_at_events(&r);
                 if (s->has_progress)
                         progress_begin(&r.progress, s->input);
-                code = read_all(&r);
+                code = s->choice ? sample_choice_begin(s->choice, p, r.recording, s->input) : 0;
+                if (code == 0)
+                        code = read_all(&r);
                 if (code == 0)
                         code = tell_end(&r);
                 if (check_arguments(&r) != 0)

@@ -29,6 +29,7 @@ typedef struct SourceSample {
         uint64_t wall;            /* ns since 1970; 0: of a recording that does not say it */
         const NamedFrame *frames; /* the innermost first, or the sample's own address; of a source without names none */
         size_t n_frames;
+        bool is_place;            /* of a source with places: the frame is that of ip, and of no callchain */
 } SourceSample;
 
 typedef struct SampleChoice SampleChoice;
@@ -40,6 +41,7 @@ typedef struct SampleSource {
         bool has_inlined;  /* with names: frames have lines, and inlined functions are frames of their own */
         size_t frames_max; /* of a callchain, without what was inlined: the innermost; 0: all */
         bool has_chains_only; /* of callchains alone: samples without one have no frame */
+        bool has_places;   /* the same, but of events without fields, of which ip is all that is known, samples without a callchain have it as a frame */
         bool has_progress; /* how much of it was read is shown on stderr, if that is a terminal */
         SampleChoice *choice; /* of a recording; NULL: all samples */
         const char *build_ids; /* as in perfd_symbolizer_options */

@@ -5,12 +5,14 @@
 #include "client/perfctl/names/debuginfod.h"
 #include "client/perfctl/samples/choice.h"
 #include "client/perfctl/samples/live-or-file.h"
+#include "client/perfctl/samples/sample-columns.h"
 
 typedef struct Script {
         Perfctl *p;
         ItemText text;
         Kallsyms symbols; /* none: addresses of print formats are those of another boot, or another host */
         ItemPlans plans;
+        SampleColumns *columns; /* NULL: lines as of `watch` */
 } Script;
 
 static void on_event(void *userdata, const perfd_recorded_event *e) {
@@ -22,8 +24,13 @@ static void on_event(void *userdata, const perfd_recorded_event *e) {
 static bool put(void *userdata, const SourceSample *sample) {
         Script *s = userdata;
 
-        s->plans.frames = s->text.frames = sample->frames;
-        s->plans.n_frames = s->text.n_frames = sample->n_frames;
+        if (s->columns) {
+                sample_columns_print(s->columns, &s->p->out, sample);
+                return !s->p->out.error;
+        }
+        s->plans.frames = s->text.frames = sample->is_place ? NULL : sample->frames;
+        s->plans.n_frames = s->text.n_frames = sample->is_place ? 0 : sample->n_frames;
+        s->text.place = sample->is_place && sample->n_frames > 0 ? sample->frames : NULL;
         if (s->p->json)
                 item_print_json(&s->p->out, &s->plans, sample->item, sample->wall, false);
         else
@@ -47,9 +54,9 @@ static int parse_order(const Perfctl *p, perfd_recording_order *ret) {
         return word ? perfctl_fail(p, PERFCTL_USAGE, "--order: '%s' is none of: file causal time", word) : 0;
 }
 
-static int print(Perfctl *p, SampleSource *source) {
-        Script s = { .p = p,
-                     .text = { .out = &p->out, .time.form = TIME_CLOCK, .is_padded = p->human },
+static int print(Perfctl *p, SampleSource *source, SampleColumns *columns) {
+        Script s = { .p = p, .columns = columns,
+                     .text = { .out = &p->out, .time.form = TIME_CLOCK, .is_padded = p->human, .has_no_calls = perfctl_get(p, "hide-call-graph") },
                      .plans = { .form = p->json ? ITEM_FORM_JSON : ITEM_FORM_TEXT, .has_frames = true } };
         int code;
 
@@ -58,14 +65,46 @@ static int print(Perfctl *p, SampleSource *source) {
         s.text.plans = p->human ? NULL : &s.plans;
         source->userdata = &s;
         code = sample_source_run(p, source);
+        if (code == 0 && columns)
+                code = sample_columns_check(columns, p, source->input);
         item_plans_deinit(&s.plans);
         kallsyms_deinit(&s.symbols);
         return code;
 }
 
+/* What they show is what is read: names take most of the time. */
+static int choose_columns(const Perfctl *p, SampleSource *source, SampleColumns *columns) {
+        const char *fields = perfctl_get(p, "fields");
+        const bool has_calls = !perfctl_get(p, "hide-call-graph");
+        int r;
+
+        source->has_places = !fields && !p->json;
+        if (!has_calls)
+                source->frames_max = 1;
+        if (!has_calls && p->json)
+                return perfctl_fail(p, PERFCTL_USAGE, "--hide-call-graph is for text: with --json, --no-symbols spares what callchains take");
+        if (!fields)
+                return 0;
+        if (p->json)
+                return perfctl_fail(p, PERFCTL_USAGE, "--fields is for text: with --json each sample has all that is known");
+        r = sample_columns_init(columns, p, fields);
+        if (r == 0 && !source->has_names && sample_columns_have_names(columns))
+                r = perfctl_fail(p, PERFCTL_USAGE, "--no-symbols and --fields sym, symoff, dso and srcline exclude each other");
+        for (size_t i = 0; i < columns->n; i++)
+                columns->has_calls |= has_calls && (columns->list[i].kind == COLUMN_IP || columns->list[i].kind == COLUMN_SYMBOL ||
+                                                    columns->list[i].kind == COLUMN_PLACE);
+        columns->has_calls &= source->has_names;
+        source->has_names = sample_columns_have_names(columns);
+        source->frames_max = columns->has_calls ? 0 : 1;
+        source->has_inlined |= sample_columns_have_lines(columns);
+        source->has_chains_only = false;
+        return r;
+}
+
 static int script_run(Perfctl *p) {
         const char *input = perfctl_get(p, "input");
         SampleChoice choice;
+        SampleColumns columns = { .list = NULL };
         SampleSource source = { .input = input ? input : "perf.data", .has_names = !perfctl_get(p, "no-symbols"),
                                 .has_inlined = perfctl_get(p, "inline"), .has_chains_only = true, .choice = &choice, .take = put, .event = on_event };
         int code = sample_choice_init(&choice, p, true);
@@ -77,7 +116,10 @@ static int script_run(Perfctl *p) {
         if (code == 0 && source.has_inlined && !source.has_names)
                 code = perfctl_fail(p, PERFCTL_USAGE, "--inline and --no-symbols exclude each other");
         if (code == 0)
-                code = print(p, &source);
+                code = choose_columns(p, &source, &columns);
+        if (code == 0)
+                code = print(p, &source, perfctl_get(p, "fields") ? &columns : NULL);
+        sample_columns_deinit(&columns);
         sample_choice_deinit(&choice);
         return code;
 }
@@ -90,6 +132,9 @@ const Verb verb_script = {
                        .words = WORDS_FILES },
                      { .name = "order", .argument = "file|causal|time", .choices = "file causal time",
                        .help = "as in the file, no process's start behind its samples, or by time, which is the default" },
+                     { .name = "fields", .letter = 'F', .argument = "COLUMN,...", .help = "only these: comm, time, event, ip, sym, FIELD, ...",
+                       .choices = "comm tid pid time cpu event period addr trace ip sym symoff dso srcline" },
+                     { .name = "hide-call-graph", .letter = 'G', .help = "without callchains" },
                      { .name = "inline", .help = "callchains with source lines and inlined functions; needs debug information" },
                      { .name = "no-symbols", .help = "callchains as addresses only" },
                      { .name = "pid", .argument = "PID,...", .help = "only samples of these processes" },

@@ -1,0 +1,268 @@
+/* A cell is made before it is put, because a terminal wants to know how wide it is. */
+#include "client/perfctl/samples/sample-columns.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/perfctl/base/text.h"
+#include "client/perfctl/base/time-text.h"
+#include "client/perfctl/print/list-text.h"
+
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-[]"
+#define VALUE_ROOM ((size_t)512) /* most are shorter */
+#define WIDTH_MAX ((size_t)40)   /* a longer cell moves what is behind it */
+
+static const char *const names[N_COLUMN_NAMES] = {
+        [COLUMN_COMM] = "comm",     [COLUMN_TID] = "tid",       [COLUMN_PID] = "pid",     [COLUMN_TIME] = "time",
+        [COLUMN_CPU] = "cpu",       [COLUMN_EVENT] = "event",   [COLUMN_PERIOD] = "period", [COLUMN_ADDRESS] = "addr",
+        [COLUMN_TRACE] = "trace",   [COLUMN_IP] = "ip",         [COLUMN_SYMBOL] = "sym",  [COLUMN_PLACE] = "symoff",
+        [COLUMN_DSO] = "dso",       [COLUMN_LINE] = "srcline",
+};
+
+static bool is_of_frame(const SampleColumn *column) {
+        return column->kind >= COLUMN_IP && column->kind <= COLUMN_LINE;
+}
+
+/* ---- the command line ------------------------------------------------------------------------------------------------------------ */
+
+static int parse_word(SampleColumn *column, const Perfctl *p, const char *word) {
+        *column = (SampleColumn){ .kind = COLUMN_FIELD, .text = word, .width = strlen(word) };
+        for (size_t i = 0; i < N_COLUMN_NAMES; i++)
+                if (strcmp(names[i], word) == 0) {
+                        column->kind = (ColumnKind)i;
+                        return 0;
+                }
+        if (*word == '+' || *word == '-')
+                return perfctl_fail(p, PERFCTL_USAGE, "--fields: '%s' would change what perf prints: name all columns, or leave --fields out; --inline "
+                                    "has lines of the source", word);
+        if (!*word || word[strspn(word, NAME_CHARACTERS)] || !key_name_init(&column->name, word) || !column->name.field)
+                return perfctl_fail(p, PERFCTL_USAGE, "--fields: '%s' is not a field, nor an element of one, as args[2], nor any of "
+                                    SAMPLE_COLUMN_NAMES, word);
+        return 0;
+}
+
+int sample_columns_init(SampleColumns *c, const Perfctl *p, const char *words) {
+        int r = 0;
+        size_t n;
+
+        *c = (SampleColumns){ .words = list_split(words, &n), .is_padded = p->human };
+        c->list = must_have(calloc(n, sizeof(*c->list)));
+        c->cell = must_have(malloc(sizeof(*c->cell)));
+        for (; c->n < n && r == 0; c->n++)
+                r = parse_word(&c->list[c->n], p, c->words[c->n]);
+        return r;
+}
+
+void sample_columns_deinit(SampleColumns *c) {
+        for (size_t i = 0; i < c->n; i++)
+                key_name_deinit(&c->list[i].name);
+        free(c->list);
+        free(c->words);
+        free(c->cell);
+        *c = (SampleColumns){ .list = NULL };
+}
+
+bool sample_columns_have_names(const SampleColumns *c) {
+        bool has = c->has_calls;
+
+        for (size_t i = 0; i < c->n; i++)
+                has |= is_of_frame(&c->list[i]) && c->list[i].kind != COLUMN_IP;
+        return has;
+}
+
+bool sample_columns_have_lines(const SampleColumns *c) {
+        for (size_t i = 0; i < c->n; i++)
+                if (c->list[i].kind == COLUMN_LINE)
+                        return true;
+        return false;
+}
+
+int sample_columns_check(const SampleColumns *c, const Perfctl *p, const char *input) {
+        int r = 0;
+
+        for (size_t i = 0; i < c->n && c->has_heading; i++)
+                if (c->list[i].kind == COLUMN_FIELD && !c->list[i].was_found)
+                        r = perfctl_fail(p, PERFCTL_FAILED, "%s: no sample has a field '%s', and it is none of " SAMPLE_COLUMN_NAMES, input,
+                                         c->list[i].text);
+        return r;
+}
+
+/* ---- cells: none is empty -------------------------------------------------------------------------------------------------------- */
+
+static void put_value(Output *o, const perfd_value *v) {
+        char small[VALUE_ROOM], *text = small;
+        size_t n = perfd_value_render(v, small, sizeof(small));
+
+        if (n >= sizeof(small)) {
+                text = must_have(malloc(n + 1));
+                n = perfd_value_render(v, text, n + 1);
+        }
+        text_put_value(o, (perfd_text){ .bytes = text, .length = n });
+        if (text != small)
+                free(text);
+}
+
+static void put_field(Output *o, SampleColumn *column, const perfd_item *item) {
+        const KeyName *name = &column->name;
+        perfd_field element;
+        perfd_value v;
+
+        if (!perfd_item_find(item, name->field, &v))
+                return;
+        column->was_found = true;
+        if (name->element >= 0) {
+                if (v.field->kind == PERFD_TEXT || (uint64_t)name->element >= v.count)
+                        return;
+                element = *v.field;
+                element.count = 1;
+                v = (perfd_value){ .field = &element, .numbers = v.numbers + name->element, .count = 1 };
+        }
+        put_value(o, &v);
+}
+
+static void put_trace(Output *o, const perfd_item *item) {
+        perfd_value v;
+
+        for (size_t i = 0; perfd_item_get(item, i, &v); i++) {
+                output_put_string(o, i > 0 ? " " : "");
+                text_put_string(o, v.field->name);
+                output_put_char(o, '=');
+                put_value(o, &v);
+        }
+}
+
+static void put_task(Output *o, uint32_t number) {
+        output_put_signed(o, number == UINT32_MAX ? -1 : (int64_t)number); /* of a task that is gone */
+}
+
+static void put_text(Output *o, perfd_text text) {
+        text_put(o, text.bytes, text.length);
+}
+
+/* What has no symbol is told by its address in the file, as report does. */
+static void put_symbol(Output *o, const NamedFrame *frame, bool has_offset) {
+        const FrameName *name = frame->name;
+
+        if (name->symbol.length == 0 && name->dso.length > 0)
+                output_print(o, "0x%" PRIx64, frame->address);
+        put_text(o, name->symbol);
+        if (name->symbol.length > 0 && frame->is_inlined)
+                output_put_string(o, " (inlined)");
+        else if (name->symbol.length > 0 && has_offset)
+                output_print(o, "+0x%" PRIx64, frame->offset);
+}
+
+/* frame: NULL is one that is not known. */
+static void put_frame(Output *o, ColumnKind kind, const NamedFrame *frame, uint64_t ip) {
+        if (kind == COLUMN_IP && (frame || ip != 0))
+                output_put_hex(o, frame ? frame->ip : ip);
+        if (frame && (kind == COLUMN_SYMBOL || kind == COLUMN_PLACE))
+                put_symbol(o, frame, kind == COLUMN_PLACE);
+        if (frame && kind == COLUMN_DSO)
+                put_text(o, frame->name->dso);
+        if (frame && kind == COLUMN_LINE && frame->name->file.length > 0) {
+                put_text(o, frame->name->file);
+                output_print(o, ":%" PRIu32, frame->name->line);
+        }
+        if (o->n == 0)
+                output_put_string(o, kind == COLUMN_IP || kind == COLUMN_LINE ? "-" : "[unknown]");
+}
+
+static void put_sample(Output *o, SampleColumn *column, const SourceSample *sample) {
+        const perfd_item *item = sample->item;
+        TimeText time = { .form = TIME_CLOCK };
+
+        switch (column->kind) {
+        case COLUMN_COMM:
+                put_text(o, perfd_item_comm(item));
+                break;
+        case COLUMN_TID:
+                put_task(o, perfd_item_tid(item));
+                break;
+        case COLUMN_PID:
+                put_task(o, perfd_item_pid(item));
+                break;
+        case COLUMN_TIME:
+                time_text_put(&time, o, perfd_item_time(item), false);
+                break;
+        case COLUMN_CPU:
+                output_put_number(o, perfd_item_cpu(item));
+                break;
+        case COLUMN_EVENT:
+                text_put_string(o, sample->event);
+                break;
+        case COLUMN_PERIOD:
+                output_put_number(o, sample->weight);
+                break;
+        case COLUMN_ADDRESS:
+                output_put_hex(o, perfd_item_address(item));
+                break;
+        case COLUMN_TRACE:
+                put_trace(o, item);
+                break;
+        case COLUMN_FIELD:
+                put_field(o, column, item);
+                break;
+        default:
+                put_frame(o, column->kind, sample->n_frames > 0 ? sample->frames : NULL, perfd_item_ip(item));
+        }
+        if (o->n == 0)
+                output_put_char(o, '-');
+}
+
+/* ---- lines ----------------------------------------------------------------------------------------------------------------------- */
+
+/* What is in the cell, as the i-th column. */
+static void end_cell(SampleColumns *c, Output *o, size_t i) {
+        SampleColumn *column = &c->list[i];
+        size_t width;
+
+        output_put(o, c->cell->bytes, c->cell->n);
+        if (i + 1 == c->n)
+                return;
+        if (!c->is_padded) {
+                output_put_char(o, '\t');
+                return;
+        }
+        width = text_shown_width(c->cell->bytes, c->cell->n);
+        if (width > column->width)
+                column->width = width < WIDTH_MAX ? width : WIDTH_MAX;
+        output_print(o, "%*s", (int)(width < column->width + 2 ? column->width + 2 - width : 2), "");
+}
+
+static void put_heading(SampleColumns *c, Output *o) {
+        c->has_heading = true;
+        for (size_t i = 0; i < c->n; i++) {
+                output_init(c->cell, -1);
+                for (const char *at = c->list[i].text; *at; at++)
+                        output_put_char(c->cell, (char)toupper((unsigned char)*at));
+                end_cell(c, o, i);
+        }
+        output_put_char(o, '\n');
+}
+
+/* In the columns of frames; the others are empty. */
+static void put_call(SampleColumns *c, Output *o, const NamedFrame *frame) {
+        for (size_t i = 0; i < c->n; i++) {
+                output_init(c->cell, -1);
+                if (is_of_frame(&c->list[i]))
+                        put_frame(c->cell, c->list[i].kind, frame, 0);
+                end_cell(c, o, i);
+        }
+        output_put_char(o, '\n');
+}
+
+void sample_columns_print(SampleColumns *c, Output *o, const SourceSample *sample) {
+        if (!c->has_heading)
+                put_heading(c, o);
+        for (size_t i = 0; i < c->n; i++) {
+                output_init(c->cell, -1);
+                put_sample(c->cell, &c->list[i], sample);
+                end_cell(c, o, i);
+        }
+        output_put_char(o, '\n');
+        for (size_t i = 1; c->has_calls && i < sample->n_frames; i++)
+                put_call(c, o, &sample->frames[i]);
+}

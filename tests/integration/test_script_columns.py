@@ -1,0 +1,100 @@
+#!/usr/bin/python3
+"""What perfctl script prints of a recording of perf if it is told which columns: the same as it has of each sample as JSON. Needs root, for
+perf record."""
+import os
+import sys
+
+import test_views
+from perfd import check, equal, main
+from test_views import perfctl, recording, samples, switches
+
+PLACES = os.path.join(test_views.FOLDER.name, "places.data")
+PERF_ROW = ["perf", "script", "--ns", "-F"]
+
+
+def lines(*words, path=None):
+    return perfctl("script", "-i", path or recording(), *words).stdout.decode().splitlines()
+
+
+def chain(sample):
+    return sample.get("kernel_callchain", []) + sample.get("user_callchain", [])
+
+
+def seconds(time):
+    return f"{time // 10**9}.{time % 10**9:09}"
+
+
+def place(frame):
+    """As the columns ip, symoff and dso have it."""
+    name = f"{frame['symbol']}+{frame['offset']:#x}" if frame["symbol"] else hex(frame["offset"]) if frame["dso"] else "[unknown]"
+    return [frame["ip"].removeprefix("0x"), name, frame["dso"] or "[unknown]"]
+
+
+def test_columns():
+    """All of each sample, in the order that was asked for, and its callers below it; without them; and those of an event alone."""
+    heading, *rows = lines("-F", "dso,ip,symoff,comm,pid,tid,cpu,time,event,period")
+    equal(heading, "DSO\tIP\tSYMOFF\tCOMM\tPID\tTID\tCPU\tTIME\tEVENT\tPERIOD", "heading")
+    expected, firsts = [], []
+    for s in samples():
+        ip, name, dso = place(chain(s)[0])
+        firsts.append("\t".join([s["comm"], s["event"], ip]))
+        expected.append("\t".join([dso, ip, name, *(str(s[key]) for key in ("comm", "pid", "tid", "cpu")), seconds(s["time"]), s["event"], str(s["period"])]))
+        expected += ["\t".join([d, i, n] + [""] * 7) for i, n, d in map(place, chain(s)[1:])]
+    equal(rows, expected, "rows")
+    equal(lines("--fields=comm,event,ip", "-G")[1:], firsts, "without callers")
+    equal(lines("-F", "event,addr", "page-faults")[1:], ["page-faults\t" + s.get("address", "0x0")[2:] for s in samples("page-faults")], "of an event")
+
+
+def test_as_perf():
+    """The same in perf's words: each callchain, its first frame on the line of the sample."""
+    text = test_views.run(*PERF_ROW, "comm,tid,time,event,ip,sym", "-i", recording()).stdout.decode()
+    theirs = [[line.split() for line in block.splitlines()] for block in text.split("\n\n") if block.strip()]
+    theirs = [(head[0], head[1], head[2].rstrip(":"), head[3].rstrip(":"), [frame[0] for frame in frames]) for head, *frames in theirs]
+    ours = []
+    for line in lines("-F", "comm,tid,time,event,ip")[1:]:
+        *head, ip = line.split("\t")
+        if head[0]:
+            ours.append((*head, []))
+        ours[-1][-1].append(ip)
+    equal([(*head, len(ips)) for *head, ips in ours], [(*head, len(ips)) for *head, ips in theirs], "samples, and how deep their callchains are")
+
+
+def test_fields():
+    """Fields of tracepoints, an empty cell of events that have not got them, and a name that none has."""
+    path = switches()
+    every = samples(path=path)
+    rows = [line.split("\t") for line in lines("-F", "event,next_comm,next_pid,prev_prio", "-G", path=path)[1:]]
+    equal(rows, [[s["event"], *(str(s["fields"].get(name, "-")) for name in ("next_comm", "next_pid")), str(s["fields"].get("prev_prio", "-"))] for s in every], "fields")
+    trace = lines("-F", "trace", "sched:sched_process_exit", path=path)[1:]
+    exits = [s for s in every if s["event"] == "sched:sched_process_exit"]
+    check(exits and len(trace) == len(exits) and all(f"pid={s['fields']['pid']} " in line for s, line in zip(exits, trace)), trace)
+    said = test_views.run(test_views.PERFCTL, "script", "-F", "comm,nosuch", "-i", path, status=1).stderr.decode()
+    check("no sample has a field 'nosuch', and it is none of comm, tid" in said, said)
+
+
+def test_places():
+    """Without a callchain: where the sample was, also where nobody asked for columns."""
+    test_views.run("perf", "record", "-q", "-F", "5000", "-e", "cpu-clock", "-o", PLACES, "--", sys.executable, "-c", "for i in range(400000): str(i)")
+    every = samples(path=PLACES)
+    named = [line.split("\t") for line in lines("-F", "ip,symoff,dso", path=PLACES)[1:]]
+    equal([ip for ip, _, _ in named], [s["ip"][2:] for s in every], "addresses")
+    check(any("+0x" in name for _, name, _ in named) and all(dso.startswith(("/", "[")) for _, _, dso in named), named)
+    expected = [f" ip=0x{ip} " + (f"symbol={name} dso={dso}" if "+" in name else f"dso={dso}+{name}") for ip, name, dso in named if dso != "[unknown]"]
+    text = [line for line in lines(path=PLACES)[1:] if " dso=" in line]
+    equal([line[line.index(" ip="):] for line in text], expected, "places on lines without columns")
+
+
+def test_part():
+    """A part of the time from the first sample to the last, as perf has it of the same words; all of it; and what is none."""
+    def theirs(part):
+        return test_views.run(*PERF_ROW, "time", "-G", "-i", recording(), "--time", part).stdout.decode().replace(":", "").split()
+    for part in "10%-20%", "50%-100%", "0%-33.3%":
+        equal(lines("-F", "time", "--time", part)[1:], theirs(part), part)
+    equal(len(lines("-F", "time", "--time", "0%-100%")) - 1, len(samples()), "all")
+    for words in ["--time", "20%-10%"], ["--time", "10%"], ["--time", "10%-200%"], ["-F", "+srcline"], ["-F", "comm,,ip"], ["-F", "comm", "--json"], ["-G", "--json"], \
+            ["-F", "sym", "--no-symbols"]:
+        test_views.run(test_views.PERFCTL, "script", "-i", recording(), *words, status=2)
+
+
+if __name__ == "__main__":
+    main(globals())
