@@ -47,6 +47,12 @@ int perfd_recording_writer_add_feature(perfd_recording_writer *w, unsigned bit, 
  */
 int perfd_recording_writer_add_host(perfd_recording_writer *w, const char *const *command_line, size_t n);
 /*
+ * A row of the section BUILD_ID, of a pipe a record of its own: the build id, of 1 to 20 bytes, of a file that was mapped by that path. misc:
+ * PERF_RECORD_MISC_USER or _KERNEL. At any time before the end: rows that come behind the first record of a file are not in one whose writer
+ * was killed. 0; PERFD_E_INVALID: another length, or a path of more than 4,095 bytes; PERFD_E_STATE; -ENOMEM, -errno of write(2).
+ */
+int perfd_recording_writer_add_build_id(perfd_recording_writer *w, uint16_t misc, perfd_text build_id, perfd_text path);
+/*
  * TRACING_DATA: the formats of these tracepoints, "sched:sched_switch", with what perf needs to show their fields, read below the mount
  * point of tracefs. 0; PERFD_E_INVALID, _STATE; -ENOMEM, -errno of open(2) and read(2).
  */

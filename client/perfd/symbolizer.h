@@ -114,6 +114,11 @@ int perfd_symbolizer_set_build_id(perfd_symbolizer *s, perfd_text path, perfd_te
  */
 int perfd_symbolizer_feed(perfd_symbolizer *s, perfd_recording *r, const perfd_recorded *record);
 
+#define PERFD_BUILD_ID_MAX 20 /* bytes, as recordings have room for */
+
+/* The build id in the notes of an ELF file, which is read from an fd at any position of it: its length in bytes. 0: there is none. */
+size_t perfd_build_id_read(int fd, uint8_t ret[PERFD_BUILD_ID_MAX]);
+
 /* What was at that address at that time (ns). is_kernel: a frame of the kernel; pid is no matter then. 0; -ENOMEM. */
 int perfd_symbolizer_find(perfd_symbolizer *s, uint32_t pid, uint64_t time, uint64_t ip, bool is_kernel, perfd_frame *ret);
 

@@ -154,7 +154,7 @@ static int end_file(perfd_recording_writer *w) {
         for (unsigned bit = 0; bit < PERF_DATA_FEATURES; bit++) {
                 if (!w->has[bit])
                         continue;
-                if ((bit == PERF_DATA_FEATURE_EVENT_DESC && w->n_late > 0) || bit == PERF_DATA_FEATURE_SAMPLE_TIME) {
+                if ((bit == PERF_DATA_FEATURE_EVENT_DESC && w->n_late > 0) || w->features[bit].n > w->places[bit].size) {
                         w->places[bit] = (Place){ .offset = at + last.n, .size = w->features[bit].n };
                         buffer_put(&last, w->features[bit].bytes, w->features[bit].n);
                 }
@@ -183,21 +183,21 @@ static int add_event_to_pipe(perfd_recording_writer *w, size_t index) {
 
         attr_put(&b, e);
         buffer_put(&b, e->ids, e->n_ids * sizeof(uint64_t));
-        code = b.failed ? 0 : writer_write_record(w, PERF_DATA_HEADER_ATTR, b.bytes, b.n);
+        code = b.failed ? 0 : writer_write_record(w, PERF_DATA_HEADER_ATTR, 0, b.bytes, b.n);
         b.n = 0;
         buffer_put_u64(&b, EVENT_UPDATE_NAME);
         buffer_put_u64(&b, e->ids[0]);
         buffer_put(&b, e->name, length);
         buffer_put_zeros(&b, 8 - length % 8);
         if (code == 0 && !b.failed)
-                code = writer_write_record(w, PERF_DATA_EVENT_UPDATE, b.bytes, b.n);
+                code = writer_write_record(w, PERF_DATA_EVENT_UPDATE, 0, b.bytes, b.n);
         return end_of_buffer(w, &b, code);
 }
 
 static int add_tracing_to_pipe(perfd_recording_writer *w, const Buffer *tracing) {
         const uint32_t size = (uint32_t)((tracing->n + 7) & ~(size_t)7); /* with what fills it up */
         static const uint8_t zeros[8];
-        int code = writer_write_record(w, PERF_DATA_HEADER_TRACING_DATA, &size, sizeof(size));
+        int code = writer_write_record(w, PERF_DATA_HEADER_TRACING_DATA, 0, &size, sizeof(size));
 
         if (code == 0)
                 code = writer_write(w, tracing->bytes, tracing->n);
@@ -215,7 +215,7 @@ static int add_feature_to_pipe(perfd_recording_writer *w, unsigned bit) {
                 return 0; /* it has no room in a record, and perf leaves it out too */
         buffer_put_u64(&b, bit);
         buffer_put(&b, f->bytes, f->n);
-        code = b.failed ? 0 : writer_write_record(w, PERF_DATA_HEADER_FEATURE, b.bytes, b.n);
+        code = b.failed ? 0 : writer_write_record(w, PERF_DATA_HEADER_FEATURE, 0, b.bytes, b.n);
         return end_of_buffer(w, &b, code);
 }
 
@@ -226,9 +226,9 @@ static int begin_pipe(perfd_recording_writer *w) {
         for (size_t i = 0; i < w->n_events && code == 0; i++)
                 code = add_event_to_pipe(w, i);
         for (unsigned bit = 0; bit < PERF_DATA_FEATURES && code == 0; bit++)
-                if (w->has[bit] && bit != PERF_DATA_FEATURE_BUILD_ID) /* which has records of its own there */
+                if (w->has[bit] && bit != PERF_DATA_FEATURE_BUILD_ID)
                         code = add_feature_to_pipe(w, bit);
-        return code;
+        return code == 0 ? build_ids_begin_pipe(w) : code;
 }
 
 /* ---- either -------------------------------------------------------------------------------------------------------------------- */

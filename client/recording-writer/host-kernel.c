@@ -78,24 +78,16 @@ static const uint8_t *find_build_id(const Buffer *notes, size_t *ret_n) {
 }
 
 int host_add_kernel(perfd_recording_writer *w) {
-        static const char name[24] = "[kernel.kallsyms]"; /* with zeros up to a multiple of 8 */
-        Buffer notes = { .n = 0 }, b = { .n = 0 };
+        static const perfd_text kernel = { .bytes = "[kernel.kallsyms]", .length = sizeof("[kernel.kallsyms]") - 1 };
+        Buffer notes = { .n = 0 };
         const uint8_t *id = NULL;
         size_t n = 0;
+        int code = 0;
 
         if (buffer_add_file("/sys/kernel/notes", NOTES_MAX, &notes) == 0)
                 id = find_build_id(&notes, &n);
-        if (id) {
-                buffer_put_u32(&b, 0); /* perf does not look at its type */
-                buffer_put_u16(&b, PERF_RECORD_MISC_KERNEL | PERF_DATA_BUILD_ID_HAS_SIZE);
-                buffer_put_u16(&b, PERF_DATA_RECORD_HEADER + 4 + PERF_DATA_BUILD_ID + 4 + sizeof(name));
-                buffer_put_u32(&b, UINT32_MAX); /* of all pids */
-                buffer_put(&b, id, n);
-                buffer_put_zeros(&b, PERF_DATA_BUILD_ID - n);
-                buffer_put(&b, &(uint8_t){ (uint8_t)n }, 1);
-                buffer_put_zeros(&b, 3);
-                buffer_put(&b, name, sizeof(name));
-        }
+        if (id)
+                code = perfd_recording_writer_add_build_id(w, PERF_RECORD_MISC_KERNEL, (perfd_text){ .bytes = (const char *)id, .length = n }, kernel);
         buffer_deinit(&notes);
-        return id ? add(w, PERF_DATA_FEATURE_BUILD_ID, &b) : 0;
+        return code;
 }

@@ -87,13 +87,13 @@ int writer_flush(perfd_recording_writer *w) {
         return code;
 }
 
-int writer_write_record(perfd_recording_writer *w, uint32_t type, const void *bytes, size_t n) {
+int writer_write_record(perfd_recording_writer *w, uint32_t type, uint16_t misc, const void *bytes, size_t n) {
         int code = writer_flush(w);
 
         if (code != 0)
                 return code;
         w->scratch.n = 0;
-        put_header(&w->scratch, type, 0, n);
+        put_header(&w->scratch, type, misc, n);
         buffer_put(&w->scratch, bytes, n);
         return w->scratch.failed ? writer_fail(w, -ENOMEM, "no memory") : writer_write(w, w->scratch.bytes, w->scratch.n);
 }
@@ -109,7 +109,7 @@ int perfd_recording_writer_put(perfd_recording_writer *w, uint32_t type, uint16_
         if (!w->has_begun)
                 code = head_begin(w);
         if (code == 0 && type >= PERF_DATA_HEADER_ATTR)
-                return writer_write_record(w, type, bytes, n);
+                return writer_write_record(w, type, misc, bytes, n);
         if (code == 0 && w->batch.n + PERF_DATA_RECORD_HEADER + n > WRITER_BATCH)
                 code = writer_flush(w);
         if (code != 0)

@@ -52,7 +52,7 @@ int writer_write_at(perfd_recording_writer *w, uint64_t at, const void *bytes, s
 /* What is in the batch. */
 int writer_flush(perfd_recording_writer *w);
 /* A record behind the batch, not compressed. */
-int writer_write_record(perfd_recording_writer *w, uint32_t type, const void *bytes, size_t n);
+int writer_write_record(perfd_recording_writer *w, uint32_t type, uint16_t misc, const void *bytes, size_t n);
 
 /* head.c: what stands before the records. 0; -ENOMEM, -errno */
 int head_begin(perfd_recording_writer *w);
@@ -60,6 +60,9 @@ int head_begin(perfd_recording_writer *w);
 int head_add_event(perfd_recording_writer *w, size_t index);
 /* What stands behind the records, and where it is. */
 int head_end(perfd_recording_writer *w);
+
+/* build-ids.c */
+int build_ids_begin_pipe(perfd_recording_writer *w);
 
 /* attr.c */
 void attr_put(Buffer *b, const perfd_recorded_event *e);

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -283,6 +284,32 @@ def test_interrupted():
         found = info(path)
         equal((found["damage"], found["samples"] > 0), ([], True), "what is in it")
         check(f"{path}: {found['samples']} samples, ".encode() in said, said)
+
+
+def test_build_ids():
+    """Of programs that began before and of those that begin: in files, in each of several, and in a pipe."""
+    with Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        path, program = os.path.join(folder, "perf.data"), os.path.join(folder, "program")
+        shutil.copy(SAMPLES, program)
+        notes = run(["readelf", "-n", program]).stdout.decode()
+        expected = f"{re.search('Build ID: ([0-9a-f]{40})', notes)[1]} {program}"
+        with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as waits:
+            interpreter = os.path.realpath(f"/proc/{waits.pid}/exe")
+            runs = f"import os, subprocess\nsubprocess.run(['{program}', '/'], stderr=subprocess.DEVNULL)\n"
+            record(daemon, "-o", path, *EVENTS, *python(runs + CALLS))
+            check(expected in perf("buildid-list", "-i", path).splitlines(), f"{expected} is not in the list")
+            rows = {row["path"]: row["build_id"] for row in info(path)["features"]["BUILD_ID"]}
+            equal(f"{rows[program]} {program}", expected, "what perfctl info says")
+            check({interpreter, "[kernel.kallsyms]"} <= rows.keys(), f"{interpreter} is missing: {rows.keys()}")
+            for arguments in (("-o", "-"), ("-o", path, "--rotate", "1s", "--keep", "1")):
+                done = record(daemon, *arguments, *EVENTS, "--pid", str(waits.pid), "--for", "1200ms")
+                if arguments[1] == "-":
+                    with open(path, "wb") as f:
+                        f.write(done.stdout)
+                last = max(os.path.join(folder, name) for name in os.listdir(folder) if re.fullmatch(r"perf\.data(\.\d+)?", name))
+                found = {row["path"]: row["build_id"] for row in info(last)["features"]["BUILD_ID"]}
+                equal({found.get(name) == rows[name] for name in (interpreter, "[kernel.kallsyms]")}, {True}, f"{arguments}: {found}")
+            waits.communicate(b"\n", timeout=perfd.PATIENCE)
 
 
 def test_refused():

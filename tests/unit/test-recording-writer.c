@@ -305,6 +305,67 @@ static void test_full(void **state) {
         assert_in_range(n, 1, i - 1);
 }
 
+static perfd_text text_of(const char *s) {
+        return (perfd_text){ .bytes = s, .length = strlen(s) };
+}
+
+static void skip_key(void *userdata, const char *key) {
+        (void)userdata, (void)key;
+}
+
+static void skip_end(void *userdata) {
+        (void)userdata;
+}
+
+static void skip_number(void *userdata, const char *key, uint64_t number) {
+        (void)userdata, (void)key, (void)number;
+}
+
+static void skip_flag(void *userdata, const char *key, bool is) {
+        (void)userdata, (void)key, (void)is;
+}
+
+static void skip_bytes(void *userdata, const char *key, perfd_text bytes) {
+        (void)userdata, (void)key, (void)bytes;
+}
+
+static void take_text(void *userdata, const char *key, perfd_text text) {
+        unsigned *found = userdata;
+
+        if (strcmp(key ? key : "", "path") == 0)
+                *found = *found * 10 + (unsigned)(text.bytes[text.length - 1] - '0');
+}
+
+/* Rows that come before the first record and behind it are one section, in their order. */
+static void test_build_ids(void **state) {
+        static const perfd_feature_visitor visitor = { skip_key, skip_end, skip_key, skip_end, take_text, skip_number, skip_bytes, skip_flag };
+        perfd_recording_writer *w = perfd_recording_writer_new();
+        perfd_recording *r = perfd_recording_new();
+        unsigned found = 0;
+        char longest[4097];
+
+        (void)state;
+        memset(longest, 'x', sizeof(longest) - 1);
+        longest[sizeof(longest) - 1] = '\0';
+        assert_int_equal(perfd_recording_writer_add_build_id(w, 2, text_of("id"), text_of("/a1")), PERFD_E_STATE);
+        assert_int_equal(perfd_recording_writer_open(w, path, 0), 0);
+        assert_int_equal(perfd_recording_writer_add_build_id(w, 2, text_of(""), text_of("/a1")), PERFD_E_INVALID);
+        assert_int_equal(perfd_recording_writer_add_build_id(w, 2, text_of("123456789012345678901"), text_of("/a1")), PERFD_E_INVALID);
+        assert_int_equal(perfd_recording_writer_add_build_id(w, 2, text_of("id"), text_of(longest)), PERFD_E_INVALID);
+        assert_int_equal(perfd_recording_writer_add_build_id(w, 2, text_of("12345678901234567890"), text_of("/a1")), 0);
+        add_event(w, 0);
+        put_comm(w);
+        assert_int_equal(perfd_recording_writer_add_build_id(w, 2, text_of("id"), text_of("/bcd2")), 0);
+        assert_int_equal(perfd_recording_writer_add_build_id(w, 2, text_of("id"), text_of("/bcdefg3")), 0);
+        assert_int_equal(perfd_recording_writer_close(w), 0);
+        perfd_recording_writer_free(w);
+        assert_int_equal(perfd_recording_open(r, path), 0);
+        assert_int_equal(perfd_recording_visit_feature(r, PERF_DATA_FEATURE_BUILD_ID, &visitor, &found), 0);
+        assert_int_equal(found, 123);
+        assert_int_equal(perfd_recording_damage_count(r), 0);
+        perfd_recording_free(r);
+}
+
 static void test_refused(void **state) {
         perfd_recording_writer *w = perfd_recording_writer_new();
         perfd_recorded_event e = event_of("a", &ids[0]);
@@ -339,6 +400,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_pipe, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_killed, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_full, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_build_ids, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
         };
 

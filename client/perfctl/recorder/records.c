@@ -57,6 +57,8 @@ static int put_mmap2(Recorder *r, const perfd_mmap2_record *m, const RecorderId 
         }
         if ((m->prot & PROT_EXEC) == 0)
                 misc |= PERF_RECORD_MISC_MMAP_DATA;
+        else if ((misc & MISC_MMAP_BUILD_ID) == 0)
+                recorder_take_file(r, m->pid, m->ino, m->filename);
         return recorder_put_record(r, PERF_RECORD_MMAP2, misc, &record, sizeof(record), m->filename, id);
 }
 
