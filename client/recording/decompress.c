@@ -21,6 +21,7 @@ struct Decompress {
         uint64_t offset;              /* of the record that has it */
         uint8_t *out;                 /* OUT_SIZE; out[at, n) are records */
         size_t at, n;
+        uint64_t n_record, n_max;     /* bytes that came out of this compressed record, and out of the one with the most */
         bool is_broken;               /* nothing can be had out of the stream any more */
         const char *error;            /* why, as long as that is not said */
         bool is_full;                 /* there may be more to come out of what was put in */
@@ -69,6 +70,7 @@ int decompress_feed(perfd_recording *r, uint32_t type, const Bytes *body, uint64
         d->in_at = 0;
         d->in_n = (size_t)n;
         d->offset = offset;
+        d->n_record = 0;
         return 0;
 }
 
@@ -94,6 +96,8 @@ static bool decompress_more(Decompress *d) {
         d->in_at = in.pos;
         if (out.pos == d->n)
                 return false;
+        d->n_record += out.pos - d->n;
+        d->n_max = d->n_record > d->n_max ? d->n_record : d->n_max;
         d->n = out.pos;
         return true;
 }
@@ -152,6 +156,10 @@ int decompress_next(perfd_recording *r, perfd_recorded **ret) {
                 }
                 return PERFD_E_ENDED;
         }
+}
+
+uint64_t decompress_max(const perfd_recording *r) {
+        return r->decompress ? r->decompress->n_max : 0;
 }
 
 int decompress_end(perfd_recording *r) {

@@ -167,7 +167,9 @@ bool record_is_state(uint32_t type);
  * behind each FINISHED_ROUND keep what it promises. 0; -ENOMEM, -errno */
 int rounds_check(const perfd_recording *r, bool *ret_is_sorted, bool *ret_keep);
 
-/* decompress.c: the records in a compressed one become those that follow. 0; -ENOMEM */
+/* decompress.c: the most bytes that came out of one compressed record; 0: nothing was compressed */
+uint64_t decompress_max(const perfd_recording *r);
+/* The records in a compressed one become those that follow. 0; -ENOMEM */
 int decompress_feed(perfd_recording *r, uint32_t type, const Bytes *b, uint64_t offset);
 /* The next record that is whole. 0; PERFD_E_ENDED: the next one is that of the recording itself; -ENOMEM */
 int decompress_next(perfd_recording *r, perfd_recorded **ret);

@@ -3,6 +3,7 @@
  * damaged is known.
  */
 #include <inttypes.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -191,6 +192,18 @@ static int put_text(Perfctl *p, perfd_recording *r, const RecordingCounts *c, co
 
 /* ---- mending ------------------------------------------------------------------------------------------------------------------ */
 
+/* Their formats are in a section that perf-record(1) writes at its end. */
+static bool lacks_formats(perfd_recording *r) {
+        const perfd_recorded_event *e;
+        bool has_tracepoint = false, has_formats = false;
+
+        for (size_t i = 0; (e = perfd_recording_event(r, i)); i++)
+                has_tracepoint |= e->type == PERF_TYPE_TRACEPOINT;
+        for (unsigned bit = 0; bit < 256; bit++)
+                has_formats |= perfd_recording_has_feature(r, bit) && perfd_feature_name(bit) && strcmp(perfd_feature_name(bit), "TRACING_DATA") == 0;
+        return has_tracepoint && !has_formats;
+}
+
 /* Beside its output, which says what was found. */
 static int repair(const Perfctl *p, perfd_recording *r, const char *path) {
         OutputFile file = OUTPUT_FILE_NULL;
@@ -207,6 +220,9 @@ static int repair(const Perfctl *p, perfd_recording *r, const char *path) {
         ended = output_file_close(p, &file, code == 0);
         if (code == 0 && ended == 0)
                 (void)perfctl_fail(p, PERFCTL_OK, "%s: what is whole of it is a recording now; as it was it is %s.old", path, path);
+        if (code == 0 && ended == 0 && lacks_formats(r))
+                (void)perfctl_fail(p, PERFCTL_OK, "%s: it was cut off before the formats of its tracepoints were written: they have no fields, and perf does not "
+                                   "open it; perfctl reads it", path);
         return code != 0 ? code : ended;
 }
 
