@@ -27,9 +27,10 @@ static size_t word_find(const char *word) {
 }
 
 static bool is_number(const char *word) {
-        const size_t whole = strspn(word, "0123456789"), point = word[whole] == '.';
+        static const char digits[] = "0123456789";
+        const size_t whole = strspn(word, digits), point = word[whole] == '.', part = strspn(word + whole + point, digits);
 
-        return whole > 0 && word[whole + point + strspn(word + whole + point, "0123456789")] == '\0';
+        return whole + part > 0 && word[whole + point + part] == '\0';
 }
 
 /* At least one word of perf, and otherwise numbers: no event is called so. */
