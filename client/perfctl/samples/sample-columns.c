@@ -21,6 +21,12 @@ static const char *const names[N_COLUMN_NAMES] = {
         [COLUMN_DSO] = "dso",       [COLUMN_LINE] = "srcline",
 };
 
+/* Of most cells: the first lines stand as those behind them then. */
+static const size_t widths[N_COLUMN_NAMES] = {
+        [COLUMN_COMM] = 15, [COLUMN_TID] = 7,    [COLUMN_PID] = 7, [COLUMN_TIME] = TIME_WIDTH(TIME_CLOCK), [COLUMN_CPU] = 3,     [COLUMN_EVENT] = 16,
+        [COLUMN_PERIOD] = 9, [COLUMN_ADDRESS] = 16, [COLUMN_IP] = 16, [COLUMN_SYMBOL] = 28,                [COLUMN_PLACE] = 32, [COLUMN_DSO] = 20,
+};
+
 static bool is_of_frame(const SampleColumn *column) {
         return column->kind >= COLUMN_IP && column->kind <= COLUMN_LINE;
 }
@@ -32,6 +38,7 @@ static int parse_word(SampleColumn *column, const Perfctl *p, const char *word) 
         for (size_t i = 0; i < N_COLUMN_NAMES; i++)
                 if (strcmp(names[i], word) == 0) {
                         column->kind = (ColumnKind)i;
+                        column->width = column->width > widths[i] ? column->width : widths[i];
                         return 0;
                 }
         if (*word == '+' || *word == '-')
