@@ -239,32 +239,49 @@ static int add_stack(Profile *p, uint32_t hash, uint32_t task, const uint32_t *f
         return 0;
 }
 
-int profile_add(Profile *p, uint32_t task, const uint32_t *frames, size_t n_frames, const uint64_t *values, uint64_t wall_nsec) {
-        uint64_t totals[PROFILE_VALUES_MAX];
-        uint32_t hash, stack;
-        int r;
+int profile_add_stack(Profile *p, uint32_t task, const uint32_t *frames, size_t n_frames, uint32_t *ret_stack) {
+        uint32_t hash;
 
         if (task >= p->n_tasks)
                 return PROFILE_E_NO_ID;
         if (n_frames > PROFILE_DEPTH_MAX)
                 return PROFILE_E_TOO_DEEP;
-        for (size_t i = 0; i < p->n_values; i++) /* no sum of a part is more than the total */
-                if (__builtin_add_overflow(p->totals[i], values[i], &totals[i]))
-                        return PROFILE_E_OVERFLOW;
         hash = id_hash(p->seed ^ task, frames, n_frames * sizeof(*frames));
-        stack = find_stack(p, hash, task, frames, n_frames);
-        r = stack == ID_NONE ? add_stack(p, hash, task, frames, n_frames, &stack) : 0;
-        if (r != 0)
-                return r;
+        *ret_stack = find_stack(p, hash, task, frames, n_frames);
+        return *ret_stack == ID_NONE ? add_stack(p, hash, task, frames, n_frames, ret_stack) : 0;
+}
+
+/* No sum of a part is more than the total. */
+static bool fits(const Profile *p, const uint64_t *values) {
+        uint64_t total;
+
+        for (size_t i = 0; i < p->n_values; i++)
+                if (__builtin_add_overflow(p->totals[i], values[i], &total))
+                        return false;
+        return true;
+}
+
+int profile_add_to(Profile *p, uint32_t stack, const uint64_t *values, uint64_t wall_nsec) {
+        if (stack >= p->n_stacks)
+                return PROFILE_E_NO_ID;
+        if (!fits(p, values))
+                return PROFILE_E_OVERFLOW;
         for (size_t i = 0; i < p->n_values; i++) {
                 p->sums[(size_t)stack * p->n_values + i] += values[i];
-                p->totals[i] = totals[i];
+                p->totals[i] += values[i];
         }
         if (wall_nsec != 0 && (p->first_nsec == 0 || wall_nsec < p->first_nsec))
                 p->first_nsec = wall_nsec;
         if (wall_nsec > p->last_nsec)
                 p->last_nsec = wall_nsec;
         return 0;
+}
+
+int profile_add(Profile *p, uint32_t task, const uint32_t *frames, size_t n_frames, const uint64_t *values, uint64_t wall_nsec) {
+        uint32_t stack;
+        int r = fits(p, values) ? profile_add_stack(p, task, frames, n_frames, &stack) : PROFILE_E_OVERFLOW;
+
+        return r != 0 ? r : profile_add_to(p, stack, values, wall_nsec);
 }
 
 /* The ids that another profile's frames and tasks have in this one. */

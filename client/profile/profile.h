@@ -108,6 +108,9 @@ int profile_add_frame(Profile *p, const ProfileFrame *frame, uint32_t *ret_frame
 int profile_add_task(Profile *p, const ProfileTask *task, uint32_t *ret_task);
 /* A sample, or several alike: its frames from the outermost to the one that ran. wall_nsec since 1970, 0 if not known. */
 int profile_add(Profile *p, uint32_t task, const uint32_t *frames, size_t n_frames, const uint64_t *values, uint64_t wall_nsec);
+/* Its parts: the id of a stack, the same for the same, and a sample that has it. */
+int profile_add_stack(Profile *p, uint32_t task, const uint32_t *frames, size_t n_frames, uint32_t *ret_stack);
+int profile_add_to(Profile *p, uint32_t stack, const uint64_t *values, uint64_t wall_nsec);
 
 /* All samples of another profile, whose values become those from first_value on. What was added before an error stays. */
 int profile_append(Profile *p, const Profile *other, size_t first_value);

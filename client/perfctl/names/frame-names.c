@@ -1,7 +1,8 @@
 /*
  * Samples repeat their addresses: of a thousand frames some ten are new. So what was found stays in a table of fixed size by process and
  * address. What it holds counts for as long as nothing has happened to the memory of that process since, and for samples that are not older
- * than what happened last: those few that are, in a recording that is not read in the order of time, are looked up each time.
+ * than what happened last: those few that are, in a recording that is not read in the order of time, are looked up each time. Whole callchains
+ * are kept the same way (known-chains.c).
  */
 #include "client/perfctl/names/frame-names.h"
 
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/perfctl/names/known-chains.h"
 #include "client/perfctl/names/recorded-host.h"
 
 #define N_FOUND ((size_t)1 << 15)     /* a power of two */
@@ -47,6 +49,8 @@ struct FrameNames {
         size_t max; /* addresses of a callchain that are named */
         NamedFrame *frames;
         size_t frames_room;
+        KnownChains *chains;
+        uint64_t number; /* of the frames that were given last; 0: they have none */
         Found passing; /* one that is not kept: until the next one */
         Found found[N_FOUND];
 };
@@ -55,6 +59,7 @@ FrameNames *frame_names_new(const perfd_symbolizer_options *options) {
         FrameNames *f = must_have(calloc(1, sizeof(*f)));
 
         f->symbolizer = must_have(perfd_symbolizer_new(options));
+        f->chains = known_chains_new();
         f->has_lines = options && options->has_lines;
         f->max = SIZE_MAX;
         f->machine = MACHINE_OF_ITEM;
@@ -71,6 +76,7 @@ FrameNames *frame_names_free(FrameNames *f) {
         free(f->names);
         free(f->frames);
         free(f->passing.inlined);
+        known_chains_free(f->chains);
         for (size_t i = 0; i < N_FOUND; i++)
                 free(f->found[i].inlined);
         perfd_symbolizer_free(f->symbolizer);
@@ -316,6 +322,47 @@ static size_t unwind(FrameNames *f, const perfd_item *item, size_t n, const perf
         return n_unwound < n ? 0 : n_unwound;
 }
 
+/* Whether all of them will be the same, as long as the memory is. */
+static bool find_chain(FrameNames *f, const ChainKey *key, uint64_t time, size_t *ret_n) {
+        bool may_keep = true;
+        size_t n = 0;
+
+        for (size_t i = 0; i < key->n_kernel; i++) {
+                const Found *found = find(f, key->pid, time, key->kernel[i], true, i > 0);
+
+                may_keep = may_keep && found != &f->passing;
+                n = add_frames(f, n, found);
+        }
+        for (size_t i = 0; i < key->n_user; i++) { /* where the program enters the kernel, it returns behind the instruction */
+                const Found *found = find(f, key->pid, time, key->user[i], false, i > 0);
+
+                may_keep = may_keep && found != &f->passing;
+                n = add_frames(f, n, found);
+        }
+        *ret_n = n;
+        return may_keep;
+}
+
+static size_t chain_frames(FrameNames *f, const ChainKey *chain, uint64_t time, const NamedFrame **ret) {
+        const Memory *kernel = memory_of(f, chain->pid, true), *process = memory_of(f, chain->pid, false);
+        const bool may_know = known_chains_may_keep(chain) && time >= kernel->changed && time >= process->changed;
+        ChainKey key = *chain;
+        KnownChain known;
+        size_t n;
+
+        key.generation = process->generation;
+        key.kernel_generation = kernel->generation;
+        if (may_know && known_chains_find(f->chains, &key, &known)) {
+                f->number = known.number;
+                *ret = known.frames;
+                return known.n;
+        }
+        if (find_chain(f, &key, time, &n) && may_know)
+                f->number = known_chains_keep(f->chains, &key, f->frames, n);
+        *ret = f->frames;
+        return n;
+}
+
 size_t frame_names_of_callchain(FrameNames *f, const perfd_item *item, const NamedFrame **ret) {
         const uint32_t pid = perfd_item_pid(item);
         const uint64_t time = perfd_item_time(item);
@@ -325,24 +372,34 @@ size_t frame_names_of_callchain(FrameNames *f, const perfd_item *item, const Nam
         const perfd_caller *callers;
         const size_t n_callers = room > 0 ? lower(unwind(f, item, n_all, &callers), room) : 0;
         const size_t n_user = n_callers > 0 ? 0 : lower(n_all, room);
-        size_t n = 0;
+        size_t n;
 
-        for (size_t i = 0; i < n_kernel; i++)
-                n = add_frames(f, n, find(f, pid, time, kernel[i], true, i > 0));
+        f->number = 0;
+        n = chain_frames(f, &(ChainKey){ .kernel = kernel, .user = user, .n_kernel = (uint32_t)n_kernel, .n_user = (uint32_t)n_user, .pid = pid },
+                         time, ret);
+        if (n_callers == 0)
+                return n;
+        frames_for(f, n);
+        if (n > 0 && *ret != f->frames)
+                memcpy(f->frames, *ret, n * sizeof(**ret));
+        f->number = 0;
         for (size_t i = 0; i < n_callers; i++)
                 n = add_frames(f, n, find(f, pid, time, callers[i].ip, false, callers[i].returns));
-        for (size_t i = 0; i < n_user; i++) /* where the program enters the kernel, it returns behind the instruction */
-                n = add_frames(f, n, find(f, pid, time, user[i], false, i > 0));
         *ret = f->frames;
         return n;
+}
+
+uint64_t frame_names_number(const FrameNames *f) {
+        return f->number;
 }
 
 size_t frame_names_of(FrameNames *f, const perfd_item *item, const NamedFrame **ret) {
         size_t n = frame_names_of_callchain(f, item, ret);
         const uint64_t ip = perfd_item_ip(item);
 
-        if (n == 0 && ip != 0)
-                n = add_frames(f, 0, find(f, perfd_item_pid(item), perfd_item_time(item), ip, ip >= KERNEL_ADDRESS, false));
+        if (n > 0 || ip == 0)
+                return n;
+        n = add_frames(f, 0, find(f, perfd_item_pid(item), perfd_item_time(item), ip, ip >= KERNEL_ADDRESS, false));
         *ret = f->frames;
         return n;
 }

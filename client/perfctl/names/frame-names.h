@@ -54,6 +54,8 @@ void frame_names_find(FrameNames *f, uint32_t pid, uint64_t time, uint64_t ip, b
 size_t frame_names_of(FrameNames *f, const perfd_item *item, const NamedFrame **ret);
 /* The same of the callchain alone. */
 size_t frame_names_of_callchain(FrameNames *f, const perfd_item *item, const NamedFrame **ret);
+/* Of the frames that either gave last: what has the same number has the same frames. 0: it has none, as most that are rare. */
+uint64_t frame_names_number(const FrameNames *f);
 
 /* What has no symbol is called by its file, as stackcollapse-perf.pl has it: "[libc.so.6]", "[unknown]" without one. malloc */
 char *frame_name_of_file(perfd_text dso);

@@ -109,23 +109,39 @@ static void add_innermost(Sums *s, SumsGroup *g, RowSum samples, const uint32_t 
         (void)rows_add_total(&g->rows, row, samples);
 }
 
-bool sums_add(Sums *s, SumsGroup *g, bool is_taken, uint64_t period, const uint32_t *frames, size_t n_frames) {
-        const RowSum sample = { .samples = 1, .period = period };
+bool sums_has_stacks(const Sums *s) {
+        return s->options->has_children || s->options->has_graph;
+}
 
+uint32_t sums_stack(Sums *s, const uint32_t *frames, size_t n_frames) {
+        return stack_ids_add(&s->stacks, frames, n_frames);
+}
+
+/* False: it is too much. */
+static bool add_to_all(SumsGroup *g, uint64_t period) {
         if (__builtin_add_overflow(g->all.period, period, &g->all.period))
                 return false;
         g->all.samples++;
-        if (!is_taken)
-                return true;
-        if (!s->options->has_children && !s->options->has_graph) {
-                add_innermost(s, g, sample, frames, n_frames);
-                return true;
-        }
+        return true;
+}
+
+static void add_to_stack(Sums *s, SumsGroup *g, RowSum sample, uint32_t stack) {
         for (size_t i = 0; i < s->options->n_keys; i++)
                 if (dimension_is_of_frame(&s->options->keys[i]))
                         s->key[i] = DIMENSION_ABSENT;
-        s->key[s->options->n_keys] = stack_ids_add(&s->stacks, frames, n_frames);
+        s->key[s->options->n_keys] = stack;
         rows_add_self(&g->stacks, rows_get(&g->stacks, s->key), sample);
+}
+
+bool sums_add(Sums *s, SumsGroup *g, bool is_taken, uint64_t period, const uint32_t *frames, size_t n_frames) {
+        const RowSum sample = { .samples = 1, .period = period };
+
+        if (!add_to_all(g, period))
+                return false;
+        if (is_taken && sums_has_stacks(s))
+                add_to_stack(s, g, sample, sums_stack(s, frames, n_frames));
+        else if (is_taken)
+                add_innermost(s, g, sample, frames, n_frames);
         return true;
 }
 
@@ -164,12 +180,28 @@ void sums_make_calls(Sums *s, SumsGroup *g, double percent, const bool *is_wante
         g->row_below = NULL;
 }
 
-bool sums_take(Sums *s, const perfd_item *item, const char *event, uint32_t number, uint64_t period, const uint32_t *frames, size_t n_frames) {
-        SumsGroup *g = sums_group(s, (perfd_text){ .bytes = event, .length = strlen(event) }, number);
-        const bool is_taken = filters_take_sample(&s->options->filters, s->texts, item, event);
-
-        for (size_t i = 0; is_taken && i < s->options->n_keys; i++)
+/* Fills in the key. False: filters leave it out. */
+static bool is_taken(Sums *s, const perfd_item *item, const char *event) {
+        if (!filters_take_sample(&s->options->filters, s->texts, item, event))
+                return false;
+        for (size_t i = 0; i < s->options->n_keys; i++)
                 if (!dimension_is_of_frame(&s->options->keys[i]))
                         s->key[i] = dimension_of_sample(&s->options->keys[i], s->texts, item, event);
-        return sums_add(s, g, is_taken, period, frames, n_frames);
+        return true;
+}
+
+bool sums_take(Sums *s, const perfd_item *item, const char *event, uint32_t number, uint64_t period, const uint32_t *frames, size_t n_frames) {
+        SumsGroup *g = sums_group(s, (perfd_text){ .bytes = event, .length = strlen(event) }, number);
+
+        return sums_add(s, g, is_taken(s, item, event), period, frames, n_frames);
+}
+
+bool sums_take_stack(Sums *s, const perfd_item *item, const char *event, uint32_t number, uint64_t period, uint32_t stack) {
+        SumsGroup *g = sums_group(s, (perfd_text){ .bytes = event, .length = strlen(event) }, number);
+
+        if (!add_to_all(g, period))
+                return false;
+        if (is_taken(s, item, event))
+                add_to_stack(s, g, (RowSum){ .samples = 1, .period = period }, stack);
+        return true;
 }

@@ -46,6 +46,11 @@ void sums_deinit(Sums *s);
 
 /* How many frames of a stack are looked at, from the innermost on. */
 size_t sums_frames_needed(const Sums *s, size_t n_frames);
+/* Whether it adds up stacks, and not the innermost frames of samples alone; and the id of one, the same for the same. */
+bool sums_has_stacks(const Sums *s);
+uint32_t sums_stack(Sums *s, const uint32_t *frames, size_t n_frames);
+/* The same as sums_take() of the stack with that id, where there are stacks. */
+bool sums_take_stack(Sums *s, const perfd_item *item, const char *event, uint32_t number, uint64_t period, uint32_t stack);
 /* event: its name for people, and its number. frames: from the innermost to the outermost, as many as are needed. False: the sum of the periods would be more than 64 bits. */
 bool sums_take(Sums *s, const perfd_item *item, const char *event, uint32_t number, uint64_t period, const uint32_t *frames, size_t n_frames);
 

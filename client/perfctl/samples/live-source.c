@@ -149,8 +149,10 @@ static void take(Live *l, const perfd_item *item) {
         if (sample.weight == 0)
                 sample.weight = event->period > 0 ? event->period : 1;
         (void)perfd_stream_wall(l->p->client, perfd_item_time(item), &sample.wall, NULL); /* cannot fail: the stream has started */
-        if (l->names)
+        if (l->names) {
                 sample.n_frames = (l->source->has_chains_only ? frame_names_of_callchain : frame_names_of)(l->names, item, &sample.frames);
+                sample.frames_number = frame_names_number(l->names);
+        }
         l->taken++;
         l->is_over = !l->source->take(l->source->userdata, &sample);
 }

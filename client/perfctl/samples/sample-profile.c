@@ -24,6 +24,14 @@ typedef struct KnownTask {
         uint32_t pid, tid, id;
 } KnownTask;
 
+/* A stack of the profile, by the number that its frames have in the source. */
+typedef struct KnownStack {
+        uint64_t number; /* 0: free */
+        uint32_t task, id;
+} KnownStack;
+
+#define N_KNOWN_STACKS ((size_t)1 << 14) /* a power of two */
+
 #define N_KNOWN_TASKS ((size_t)1 << 10) /* by tid: two of them take turns, and each is found again by the profile */
 
 struct SampleProfile {
@@ -36,6 +44,7 @@ struct SampleProfile {
         KnownFrame *known; /* open addressing, a power of two */
         size_t n_known, known_room;
         KnownTask tasks[N_KNOWN_TASKS];
+        KnownStack stacks[N_KNOWN_STACKS];
         uint32_t ids[PROFILE_DEPTH_MAX + 1];
         uint64_t first_time, last_time; /* of the recording's clock; last_time 0: no sample has come */
         int status;
@@ -134,6 +143,7 @@ static void add_value(SampleProfile *s, const perfd_recorded_event *e) {
                 s->profile = larger;
                 s->n_known = 0; /* ids are others now */
                 memset(s->known, 0, s->known_room * sizeof(*s->known));
+                memset(s->stacks, 0, sizeof(s->stacks));
                 for (size_t i = 0; i < N_KNOWN_TASKS; i++) {
                         free(s->tasks[i].comm);
                         s->tasks[i].comm = NULL;
@@ -285,29 +295,57 @@ static void note_time(SampleProfile *s, uint64_t time) {
                 s->last_time = time;
 }
 
-int sample_profile_find(SampleProfile *s, const SourceSample *sample, uint32_t *ret_task, uint32_t **ret_frames) {
-        int code = sample->n_frames > PROFILE_DEPTH_MAX ? PROFILE_E_TOO_DEEP : 0;
-
+/* Of all but the frames. */
+static int begin_sample(SampleProfile *s, const SourceSample *sample, uint32_t *ret_task) {
         note_time(s, perfd_item_time(sample->item));
         if (!s->profile)
                 s->profile = must_have(profile_new(s->values, s->n_values));
-        if (code == 0)
-                code = find_task(s, sample->item, ret_task);
+        return sample->n_frames > PROFILE_DEPTH_MAX ? PROFILE_E_TOO_DEEP : find_task(s, sample->item, ret_task);
+}
+
+/* Into s->ids. */
+static int find_frames(SampleProfile *s, const SourceSample *sample) {
+        int code = 0;
+
         for (size_t i = 0; code == 0 && i < sample->n_frames; i++)
                 code = find_frame(s, &sample->frames[sample->n_frames - 1 - i], &s->ids[i]);
+        return code;
+}
+
+int sample_profile_find(SampleProfile *s, const SourceSample *sample, uint32_t *ret_task, uint32_t **ret_frames) {
+        int code = begin_sample(s, sample, ret_task);
+
         *ret_frames = s->ids;
+        return code == 0 ? find_frames(s, sample) : code;
+}
+
+static int find_stack(SampleProfile *s, const SourceSample *sample, uint32_t task, uint32_t *ret) {
+        KnownStack *known = &s->stacks[(sample->frames_number ^ (uint64_t)task << 5) & (N_KNOWN_STACKS - 1)];
+        int code;
+
+        if (sample->frames_number != 0 && known->number == sample->frames_number && known->task == task) {
+                *ret = known->id;
+                return 0;
+        }
+        code = find_frames(s, sample);
+        if (code == 0)
+                code = profile_add_stack(s->profile, task, s->ids, sample->n_frames, ret);
+        if (code == 0)
+                *known = (KnownStack){ .number = sample->frames_number, .task = task, .id = *ret };
         return code;
 }
 
 static bool take(void *userdata, const SourceSample *sample) {
         SampleProfile *s = userdata;
         uint64_t values[PROFILE_VALUES_MAX];
-        uint32_t *frames, task;
-        int code = sample_profile_find(s, sample, &task, &frames);
+        uint32_t stack, task;
+        int code = begin_sample(s, sample, &task);
 
+        if (code == 0)
+                code = find_stack(s, sample, task, &stack);
         if (code == 0) {
                 fill_values(s, sample, values);
-                code = profile_add(s->profile, task, frames, sample->n_frames, values, sample->wall);
+                code = profile_add_to(s->profile, stack, values, sample->wall);
         }
         return sample_profile_check(s, code);
 }

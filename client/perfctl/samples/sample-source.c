@@ -145,7 +145,7 @@ static uint64_t wall_of(Reading *r, uint64_t time) {
 }
 
 static void take(Reading *r, const perfd_item *item) {
-        SourceSample sample = { .item = item, .event = perfd_item_event(item)->name, .number = perfd_item_event(item)->id };
+        SourceSample sample = { .item = item, .event = perfd_item_event(item)->name, .event_number = perfd_item_event(item)->id };
 
         if (!is_wanted(r, item))
                 return;
@@ -156,8 +156,10 @@ static void take(Reading *r, const perfd_item *item) {
         r->n_taken++;
         sample.weight = weight_of(r, item);
         sample.wall = wall_of(r, perfd_item_time(item));
-        if (r->source->has_names)
+        if (r->source->has_names) {
                 sample.n_frames = (r->source->has_chains_only ? frame_names_of_callchain : frame_names_of)(names_of(r), item, &sample.frames);
+                sample.frames_number = frame_names_number(r->names);
+        }
         if (r->source->has_names && r->source->has_places && sample.n_frames == 0 && perfd_item_event(item)->n_fields == 0) {
                 sample.n_frames = frame_names_of(names_of(r), item, &sample.frames);
                 sample.is_place = true;

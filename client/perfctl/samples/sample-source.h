@@ -24,12 +24,13 @@
 typedef struct SourceSample {
         const perfd_item *item;
         const char *event;        /* its name in the recording or the stream */
-        uint32_t number;          /* its place in the recording, from 1: several may have one name; 0: of a live host, where none have */
+        uint32_t event_number;    /* its place in the recording, from 1: several may have one name; 0: of a live host, where none have */
         uint64_t weight;          /* how many of its event it stands for: its period, or 1 */
         uint64_t wall;            /* ns since 1970; 0: of a recording that does not say it */
         const NamedFrame *frames; /* the innermost first, or the sample's own address; of a source without names none */
         size_t n_frames;
         bool is_place;            /* of a source with places: the frame is that of ip, and of no callchain */
+        uint64_t frames_number;   /* as of frame_names_number(), of all samples of one source; 0: none */
 } SourceSample;
 
 typedef struct SampleChoice SampleChoice;

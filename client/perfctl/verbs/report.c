@@ -27,6 +27,14 @@ typedef struct Reports {
         bool lacks_field; /* of one that is asked for: nothing is shown then */
 } Reports;
 
+/* An id of sums_stack(), by the number of the frames in the source. */
+typedef struct KnownStack {
+        uint64_t number; /* 0: free */
+        uint32_t id;
+} KnownStack;
+
+#define N_KNOWN_STACKS ((size_t)1 << 14) /* a power of two */
+
 /* What is read now. */
 typedef struct Input {
         Reports *reports;
@@ -35,6 +43,7 @@ typedef struct Input {
         const char *name; /* of either, for messages */
         uint32_t *stack;
         size_t room;
+        KnownStack *known;
         int failure; /* exit status */
 } Input;
 
@@ -168,16 +177,40 @@ static size_t fill_stack(Input *in, const SourceSample *sample, size_t n_max) {
         return n;
 }
 
-static bool take(void *userdata, const SourceSample *sample) {
-        Input *in = userdata;
-        size_t n = sums_frames_needed(in->sums, sample->n_frames);
+static size_t find_frames(Input *in, const SourceSample *sample) {
+        const size_t n = sums_frames_needed(in->sums, sample->n_frames);
 
         if (n > in->room) {
                 in->room = 2 * n;
                 in->stack = must_have(reallocarray(in->stack, in->room, sizeof(*in->stack)));
         }
-        n = fill_stack(in, sample, n);
-        if (sums_take(in->sums, sample->item, sample->event, sample->number, sample->weight, in->stack, n))
+        return fill_stack(in, sample, n);
+}
+
+static uint32_t find_stack(Input *in, const SourceSample *sample) {
+        KnownStack *known = &in->known[sample->frames_number & (N_KNOWN_STACKS - 1)];
+
+        if (sample->frames_number == 0 || known->number != sample->frames_number) {
+                const size_t n = find_frames(in, sample);
+
+                *known = (KnownStack){ .number = sample->frames_number, .id = sums_stack(in->sums, in->stack, n) };
+        }
+        return known->id;
+}
+
+static bool take_sample(Input *in, const SourceSample *sample) {
+        size_t n;
+
+        if (sums_has_stacks(in->sums))
+                return sums_take_stack(in->sums, sample->item, sample->event, sample->event_number, sample->weight, find_stack(in, sample));
+        n = find_frames(in, sample);
+        return sums_take(in->sums, sample->item, sample->event, sample->event_number, sample->weight, in->stack, n);
+}
+
+static bool take(void *userdata, const SourceSample *sample) {
+        Input *in = userdata;
+
+        if (take_sample(in, sample))
                 return true;
         in->failure = perfctl_fail(in->reports->p, PERFCTL_FAILED, "%s: the sum of the periods of %s is more than 64 bits: --sort event,... counts samples",
                                    in->path, sample->event);
@@ -198,7 +231,8 @@ static int check_fields(Input *in) {
 }
 
 static int read_input(Reports *r, const char *path, Sums *to) {
-        Input in = { .reports = r, .sums = to, .path = path, .name = path ? path : "the live host" };
+        Input in = { .reports = r, .sums = to, .path = path, .name = path ? path : "the live host",
+                     .known = must_have(calloc(N_KNOWN_STACKS, sizeof(KnownStack))) };
         SampleSource source = { .input = path, .order = PERFD_RECORDING_ORDER_TIME, .duration = DURATION_DEFAULT, .where = perfctl_get(r->p, "where"),
                                 .choice = &r->choice, .userdata = &in, .take = take };
         int code;
@@ -211,6 +245,7 @@ static int read_input(Reports *r, const char *path, Sums *to) {
         frame_ids_forget_names(&r->frames);
         sums_finish(to);
         free(in.stack);
+        free(in.known);
         if (code == 0)
                 code = in.failure;
         return code != 0 ? code : check_fields(&in);
