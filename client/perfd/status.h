@@ -7,6 +7,7 @@
 
 #include "client.h"
 #include "declarations.h"
+#include "field.h"
 #include "result.h"
 
 PERFD_BEGIN_DECLARATIONS
@@ -88,11 +89,24 @@ typedef struct perfd_doctor_row {
         const char *remedy; /* the smallest one; "" if it works */
 } perfd_doctor_row;
 
+/* A function of the kernel. Lengths are 0 for what there is none of. */
+typedef struct perfd_kernel_name {
+        perfd_text symbol, module; /* module: "ext4", "bpf"; the kernel's own has none */
+        uint64_t offset;           /* bytes of the address from the beginning of the symbol */
+        uint64_t size;             /* bytes from there up to the next symbol; 0: not known */
+} perfd_kernel_name;
+
 /* perfd_result_status(), and perfd_result_cpu() of each reader. */
 int perfd_status(perfd_client *client, perfd_result **ret_result);
 
 /* What this host lets the daemon do, perfd_result_doctor(): it tries each thing, which takes a moment. */
 int perfd_doctor(perfd_client *client, perfd_result **ret_result);
+
+/*
+ * What is at these addresses of the kernel that the daemon observes, perfd_result_kernel_name() of each, in the same order: for who may not read
+ * /proc/kallsyms, or is on another host. At most 4096. Refused to whom it delivers no samples with addresses of the kernel.
+ */
+int perfd_kernel_names(perfd_client *client, const uint64_t *addresses, size_t n_addresses, perfd_result **ret_result);
 
 /* NULL: of another request. */
 const perfd_status_row *perfd_result_status(const perfd_result *result);
@@ -100,5 +114,6 @@ const perfd_status_row *perfd_result_status(const perfd_result *result);
 /* Row i, or NULL behind the last one and where the request has no such rows; the result's own. */
 const perfd_cpu_row *perfd_result_cpu(const perfd_result *result, size_t i);
 const perfd_doctor_row *perfd_result_doctor(const perfd_result *result, size_t i);
+const perfd_kernel_name *perfd_result_kernel_name(const perfd_result *result, size_t i);
 
 PERFD_END_DECLARATIONS

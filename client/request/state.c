@@ -26,6 +26,17 @@ int perfd_doctor(perfd_client *c, perfd_result **ret_result) {
         return client_ask_empty(c, PERFD__V1__REQUEST__BODY_DOCTOR, PERFD__V1__RESPONSE__BODY_DOCTOR, ret_result);
 }
 
+int perfd_kernel_names(perfd_client *c, const uint64_t *addresses, size_t n_addresses, perfd_result **ret_result) {
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+        Perfd__V1__KernelNamesRequest names = PERFD__V1__KERNEL_NAMES_REQUEST__INIT;
+
+        names.addresses = (uint64_t *)addresses; /* the library only reads them */
+        names.n_addresses = n_addresses;
+        request.body_case = PERFD__V1__REQUEST__BODY_KERNEL_NAMES;
+        request.kernel_names = &names;
+        return client_ask(c, &request, PERFD__V1__RESPONSE__BODY_KERNEL_NAMES, ret_result);
+}
+
 static int ask_list(perfd_client *c, const char *glob, bool fields, perfd_result **ret_result) {
         Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
         Perfd__V1__ListRequest list = PERFD__V1__LIST_REQUEST__INIT;

@@ -290,6 +290,8 @@ static int add_rows(perfd_result *result, const Perfd__V1__Response *m) {
                 return add_doctor(result, m->doctor);
         case PERFD__V1__RESPONSE__BODY_PLAN:
                 return result_add_plan(result, m->plan);
+        case PERFD__V1__RESPONSE__BODY_KERNEL_NAMES:
+                return result_add_kernel_names(result, m->kernel_names);
         default:
                 return 0;
         }
@@ -367,6 +369,7 @@ ROW(probe_ledger, perfd_probe_ledger, probe_ledgers)
 ROW(doctor, perfd_doctor_row, doctors)
 ROW(planned, perfd_planned_row, planned)
 ROW(setting, perfd_difference, settings)
+ROW(kernel_name, perfd_kernel_name, kernel_names)
 
 const char *perfd_result_note(const perfd_result *result, size_t i) {
         return i < result->n_notes ? result->notes[i] : NULL;

@@ -26,9 +26,11 @@ struct perfd_result {
         const perfd_doctor_row *doctors;
         const perfd_planned_row *planned;
         const perfd_difference *settings;
+        const perfd_kernel_name *kernel_names;
         char *const *notes;
         size_t n_notes, n_cpus, n_events, n_available, n_refs, n_errors, n_warnings, n_event_ledgers, n_ring_ledgers,
-                n_subscriber_ledgers, n_probe_ledgers, n_doctors, n_planned, n_settings, n_route_statuses;
+                n_subscriber_ledgers, n_probe_ledgers, n_doctors, n_planned, n_settings, n_route_statuses,
+                n_kernel_names;
         bool truncated, limited, balanced, loss_exact;
 };
 
@@ -41,6 +43,9 @@ int result_new_ledger(const Perfd__V1__Ledger *ledger, perfd_result **ret_result
 const perfd_difference *result_differences_new(Arena *arena, Perfd__V1__Difference *const *m, size_t n);
 /* Fills planned rows and settings. -ENOMEM. */
 int result_add_plan(perfd_result *result, const Perfd__V1__PlanReply *m);
+
+/* kernel-names.c: -ENOMEM. */
+int result_add_kernel_names(perfd_result *result, const Perfd__V1__KernelNamesReply *m);
 
 /* ledger.c: fills the four kinds of ledger rows and balances them. -ENOMEM. */
 int result_add_ledger(perfd_result *result, const Perfd__V1__Ledger *ledger);

@@ -406,6 +406,7 @@ bool supervisor_stop(Supervisor *s) {
         operations_deinit(&s->operations);
         control_deinit(&s->control);
         doctor_report_deinit(&s->requests.examined);
+        requests_forget_kernel_names(&s->requests);
         readers_stop(&s->readers);
         if (!stall_monitor_end(&s->readers.stalls)) {
                 log_print(LOG_ERR, MESSAGE_THREAD_LEFT, "perfd exits while the stall monitor (tid %d) does not respond; it is %s",

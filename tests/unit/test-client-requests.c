@@ -320,6 +320,47 @@ static void test_emit(void **state) {
         pair_free(&p);
 }
 
+static void test_kernel_names(void **state) {
+        static const uint64_t addresses[] = { 0xffffffff81000010, 7 };
+        Perfd__V1__Response r = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__KernelNamesReply reply = PERFD__V1__KERNEL_NAMES_REPLY__INIT;
+        Perfd__V1__KernelName names[2] = { PERFD__V1__KERNEL_NAME__INIT, PERFD__V1__KERNEL_NAME__INIT };
+        Perfd__V1__KernelName *list[2] = { &names[0], &names[1] };
+        const perfd_kernel_name *name;
+        Perfd__V1__Request *request;
+        perfd_result *result;
+        Pair p = pair_new();
+
+        (void)state;
+        names[0].symbol = (ProtobufCBinaryData){ .data = (uint8_t *)"ext4_read", .len = 9 };
+        names[0].module = (ProtobufCBinaryData){ .data = (uint8_t *)"ext4", .len = 4 };
+        names[0].offset = 16;
+        names[0].size = 64;
+        reply.names = list;
+        reply.n_names = 2;
+        r.id = 2;
+        r.body_case = PERFD__V1__RESPONSE__BODY_KERNEL_NAMES;
+        r.kernel_names = &reply;
+        play_response(p.daemon, &r);
+        assert_int_equal(perfd_kernel_names(p.client, addresses, 2, &result), 0);
+        request = play_request(p.daemon);
+        assert_int_equal(request->body_case, PERFD__V1__REQUEST__BODY_KERNEL_NAMES);
+        assert_int_equal(request->kernel_names->n_addresses, 2);
+        assert_int_equal(request->kernel_names->addresses[0], addresses[0]);
+        play_request_free(request);
+        name = perfd_result_kernel_name(result, 0);
+        assert_int_equal(name->symbol.length, 9);
+        assert_memory_equal(name->symbol.bytes, "ext4_read", 9);
+        assert_int_equal(name->module.length, 4);
+        assert_memory_equal(name->module.bytes, "ext4", 4);
+        assert_int_equal(name->offset, 16);
+        assert_int_equal(name->size, 64);
+        assert_int_equal(perfd_result_kernel_name(result, 1)->symbol.length, 0);
+        assert_null(perfd_result_kernel_name(result, 2));
+        perfd_result_free(result);
+        pair_free(&p);
+}
+
 static void test_doctor(void **state) {
         Perfd__V1__Response r = PERFD__V1__RESPONSE__INIT;
         Perfd__V1__DoctorReply reply = PERFD__V1__DOCTOR_REPLY__INIT;
@@ -388,6 +429,7 @@ int main(void) {
                 cmocka_unit_test(test_apply),
                 cmocka_unit_test(test_emit),
                 cmocka_unit_test(test_doctor),
+                cmocka_unit_test(test_kernel_names),
                 cmocka_unit_test(test_ledger),
         };
 

@@ -40,11 +40,12 @@ typedef struct NameSlot {
 
 struct FrameNames {
         perfd_symbolizer *symbolizer;
+        KernelNames *kernel; /* NULL: the symbolizer knows them, or nobody does */
         uint32_t machine;
         NameSlot *names;
         size_t n_names, names_room; /* room: a power of two, at least half of it free */
         const FrameName *recent[N_RECENT]; /* names that are kept, by where the symbolizer had their texts */
-        Memory kernel, processes[N_PROCESSES];
+        Memory memory, processes[N_PROCESSES]; /* memory: the kernel's */
         bool has_lines;
         size_t max; /* addresses of a callchain that are named */
         NamedFrame *frames;
@@ -80,8 +81,13 @@ FrameNames *frame_names_free(FrameNames *f) {
         for (size_t i = 0; i < N_FOUND; i++)
                 free(f->found[i].inlined);
         perfd_symbolizer_free(f->symbolizer);
+        kernel_names_free(f->kernel);
         free(f);
         return NULL;
+}
+
+void frame_names_set_kernel(FrameNames *f, KernelNames *kernel) {
+        f->kernel = kernel;
 }
 
 void frame_names_set_max(FrameNames *f, size_t max) {
@@ -99,7 +105,7 @@ perfd_symbolizer *frame_names_symbolizer(FrameNames *f) {
 }
 
 static Memory *memory_of(FrameNames *f, uint32_t pid, bool is_kernel) {
-        return is_kernel ? &f->kernel : &f->processes[pid & (N_PROCESSES - 1)];
+        return is_kernel ? &f->memory : &f->processes[pid & (N_PROCESSES - 1)];
 }
 
 void frame_names_changed(FrameNames *f, uint32_t pid, uint64_t time) {
@@ -263,6 +269,12 @@ static bool look_up(FrameNames *f, uint32_t pid, uint64_t time, Found *found) {
                 must_be_done(perfd_symbolizer_find(f->symbolizer, pid, time, found->frame.ip - found->returns, found->frame.is_kernel, &frame));
                 frames = &frame;
         }
+        if (f->kernel && found->frame.is_kernel && frames[n - 1].symbol.length == 0) {
+                frame = frames[n - 1];
+                (void)kernel_names_find(f->kernel, found->frame.ip - found->returns, &frame);
+                frames = &frame; /* of what has no name nothing is inlined */
+                n = 1;
+        }
         found->n_inlined = n - 1;
         found->inlined = n > 1 ? must_have(calloc(n - 1, sizeof(*found->inlined))) : NULL;
         for (size_t i = 0; i + 1 < n; i++)
@@ -306,6 +318,20 @@ static size_t lower(size_t a, size_t b) {
         return a < b ? a : b;
 }
 
+/* All that is not known of a callchain is asked for at once: each question is a round trip. */
+static void want_kernel(FrameNames *f, const uint64_t *kernel, size_t n, uint64_t time) {
+        uint64_t wanted[256]; /* more of one callchain are asked for in turn */
+        size_t n_wanted = 0;
+
+        for (size_t i = 0; i < n && n_wanted < sizeof(wanted) / sizeof(wanted[0]); i++) {
+                const Found *found = found_of(f, UINT32_MAX, kernel[i]);
+
+                if (!found->frame.name || found->frame.ip != kernel[i] || found->generation != f->memory.generation || time < f->memory.changed)
+                        wanted[n_wanted++] = kernel[i] - (i > 0);
+        }
+        kernel_names_want(f->kernel, wanted, n_wanted);
+}
+
 /* The kernel follows frame pointers, which few programs have; or it was told not to. 0: no more than those n are known. */
 static size_t unwind(FrameNames *f, const perfd_item *item, size_t n, const perfd_caller **ret) {
         const perfd_registers *sampled = perfd_item_has_more(item) ? perfd_item_user_registers(item) : NULL;
@@ -327,6 +353,8 @@ static bool find_chain(FrameNames *f, const ChainKey *key, uint64_t time, size_t
         bool may_keep = true;
         size_t n = 0;
 
+        if (f->kernel && key->n_kernel > 0)
+                want_kernel(f, key->kernel, key->n_kernel, time);
         for (size_t i = 0; i < key->n_kernel; i++) {
                 const Found *found = find(f, key->pid, time, key->kernel[i], true, i > 0);
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "client/perfctl/base/perfctl.h"
+#include "client/perfctl/names/kernel-names.h"
 
 /* The same function of the same file has the same FrameName; with lines, one for each of its lines. Lengths are 0 for what is not known. */
 typedef struct FrameName {
@@ -30,6 +31,8 @@ typedef struct FrameNames FrameNames;
 FrameNames *frame_names_new(const perfd_symbolizer_options *options);
 /* NULL. */
 FrameNames *frame_names_free(FrameNames *f);
+/* Of the kernel's frames that have no name here, these know them; they are ended with `f`. */
+void frame_names_set_kernel(FrameNames *f, KernelNames *kernel);
 /* Who needs no more than that many of the innermost addresses of a callchain does not wait until the others are named. 1 or more */
 void frame_names_set_max(FrameNames *f, size_t max);
 /* EM_* of elf.h: whose registers are those of samples; MACHINE_OF_ITEM, as from the beginning: as the sample says. */

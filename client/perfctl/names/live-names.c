@@ -7,6 +7,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "client/perfctl/names/debuginfod.h"
 #include "client/perfctl/names/running-tasks.h"
@@ -69,6 +70,8 @@ FrameNames *live_names_new(const Perfctl *p, const perfd_start *start, bool has_
         options.has_lines = has_lines;
         debuginfod_set_options(p, &options);
         f = frame_names_new(&options);
+        if (!here || geteuid() != 0) /* who may see where functions of the kernel lie is not known before one is looked for */
+                frame_names_set_kernel(f, kernel_names_new(p));
         if (here && has_records)
                 (void)running_tasks_read(&(RunningTasks){ .userdata = f, .mapping = add_running }); /* whose code is always 0 */
         return f;

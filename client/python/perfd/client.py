@@ -87,6 +87,10 @@ class Client(Connection):
         """DoctorReply: what this kernel, the daemon's privileges and its limits allow."""
         return self.request(doctor=pb.Empty()).doctor
 
+    def kernel_names(self, addresses):
+        """KernelNamesReply: what is at these addresses of the kernel that perfd observes."""
+        return self.request(kernel_names=pb.KernelNamesRequest(addresses=addresses)).kernel_names
+
     # ---- changes: the control socket ----
 
     def add(self, *specs, while_connected=False, keep=False, share=False):

@@ -3,6 +3,7 @@
 
 #include "daemon/supervisor/access/access.h"
 #include "daemon/kernel/doctor/doctor.h"
+#include "daemon/kernel/symbol/kernel-places.h"
 #include "daemon/supervisor/configuration/configuration.h"
 
 /* Refusals of events that this machine cannot count, which the log has said: supervisor/requests/requests.c. */
@@ -33,6 +34,9 @@ typedef struct Requests {
         DoctorReport examined; /* the last one, for clients without privileges */
         nsec_t examined_at;
         _Atomic(size_t) n_doctor_fds; /* that the closer has; relaxed: a count that nothing is read behind */
+        KernelPlaces places; /* of the kernel's functions, for as long as somebody asks */
+        uint64_t places_modules; /* what was loaded then */
+        sd_event_source *places_timer; /* NULL: nobody has asked yet */
         UncountedSaid uncounted_said;
         UnknownSaid unknown_said;
 } Requests;
@@ -75,6 +79,11 @@ int handle_available(RequestContext *a, Explanation *e);
 
 /* supervisor/requests/doctor.c */
 int handle_doctor(RequestContext *a, Explanation *e);
+
+/* supervisor/requests/kernel-names.c */
+int handle_kernel_names(RequestContext *a, Explanation *e);
+/* When perfd stops. */
+void requests_forget_kernel_names(Requests *s);
 
 /* supervisor/requests/changes.c */
 int handle_add(RequestContext *a, Explanation *e);
