@@ -90,6 +90,24 @@ uint64_t perfd_item_ip(const perfd_item *item);
 uint64_t perfd_item_address(const perfd_item *item);
 uint64_t perfd_item_period(const perfd_item *item); /* how many of perfd_event.unit it stands for; 0 is 1 */
 
+/* What most samples are, at once. */
+typedef struct perfd_plain_sample {
+        const perfd_event *event;
+        uint64_t time, ip, address, period;
+        uint64_t sample_id, stream_id;
+        uint32_t cpu, pid, tid;
+        bool has_callchain;      /* perfd_item_callchain() has it */
+        perfd_text comm;
+        const uint64_t *numbers; /* of the fields that are numbers, in their order: `count` of each, one behind the other */
+        const perfd_text *texts; /* of the others, PERFD_TEXT and PERFD_BYTES, in their order */
+} perfd_plain_sample;
+
+/*
+ * For programs that show each of millions: what the functions of an item say, in one call. False: it is no sample, or it has dynamic
+ * arrays of numbers, texts that could not be read, or parts of sample.h besides these ids; then they are asked.
+ */
+bool perfd_item_plain(const perfd_item *item, perfd_plain_sample *ret_sample);
+
 /* A field of one sample. */
 typedef struct perfd_value {
         const perfd_field *field;
@@ -131,6 +149,8 @@ typedef struct perfd_symbols {
  * hexadecimal; so is all, if the event has no print format. The rest as there; 0 also if there is no such field.
  */
 size_t perfd_item_render(const perfd_item *item, size_t i, const perfd_symbols *symbols, char *to, size_t size);
+/* Whether the print format of an event that the library gave shows field i in another way than perfd_value_render(). */
+bool perfd_event_formats(const perfd_event *event, size_t i);
 /* The name of one number of this field, as perfd_value_render() has it; 0 if the format has no name for it. */
 size_t perfd_field_render(const perfd_field *field, uint64_t number, char *to, size_t size);
 

@@ -76,6 +76,14 @@ size_t perfd_field_render(const perfd_field *field, uint64_t number, char *to, s
         return render_end(&r);
 }
 
+_Static_assert(offsetof(Descriptor, event) == 0, "an event that the library gives is the beginning of its descriptor");
+
+bool perfd_event_formats(const perfd_event *event, size_t i) {
+        const Descriptor *d = (const Descriptor *)(const void *)event;
+
+        return i < event->n_fields && d->print && d->print->fields[i].n > 0;
+}
+
 size_t perfd_value_render(const perfd_value *value, char *to, size_t size) {
         Render r = { .to = to, .size = size };
         const perfd_field *f = value->field;

@@ -266,7 +266,7 @@ static void test_parts(void **state) {
 
         play_event(p, 9, "group:event", 6, 3);
         process(p, 0);
-        for (int part = 0; part < 9; part++) {
+        for (int part = 0; part < 11; part++) {
                 Perfd__V1__LostRecord lost = PERFD__V1__LOST_RECORD__INIT;
                 PlayedItem item;
 
@@ -283,6 +283,8 @@ static void test_parts(void **state) {
                 item.message.ip = part == 5;
                 item.message.address = part == 6;
                 item.message.raw = play_text("\1\2", part == 7 ? 2 : 0);
+                item.message.id = part >= 9 ? UINT64_MAX : 0;
+                item.message.stream_id = part == 10 ? 78 : 0;
                 if (part == 8) {
                         item.message.event = 0;
                         item.message.n_numbers = item.message.n_texts = 0;

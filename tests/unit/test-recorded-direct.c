@@ -132,6 +132,37 @@ static void write_chain(FILE *f, const perfd_item *item, perfd_callchain part) {
                 (void)fprintf(f, " %" PRIx64, addresses[i]);
 }
 
+/* What a plain sample is at once is what the functions say one by one. False: it is none. */
+static bool check_plain(const perfd_item *item) {
+        const uint64_t *number, *chain;
+        const perfd_text *text;
+        perfd_plain_sample s;
+        perfd_value v;
+
+        if (!perfd_item_plain(item, &s))
+                return false;
+        assert_ptr_equal(s.event, perfd_item_event(item));
+        assert_true(s.time == perfd_item_time(item) && s.cpu == perfd_item_cpu(item) && s.pid == perfd_item_pid(item) &&
+                    s.tid == perfd_item_tid(item) && s.ip == perfd_item_ip(item) && s.address == perfd_item_address(item) &&
+                    s.period == perfd_item_period(item) && s.sample_id == perfd_item_sample_id(item) &&
+                    s.stream_id == perfd_item_stream_id(item));
+        assert_int_equal(s.comm.length, perfd_item_comm(item).length);
+        assert_memory_equal(s.comm.bytes, perfd_item_comm(item).bytes, s.comm.length);
+        assert_int_equal(s.has_callchain, perfd_item_callchain(item, PERFD_CALLCHAIN_KERNEL, &chain) +
+                                              perfd_item_callchain(item, PERFD_CALLCHAIN_USER, &chain) > 0);
+        number = s.numbers;
+        text = s.texts;
+        for (size_t i = 0; perfd_item_get(item, i, &v); i++) {
+                for (size_t k = 0; k < v.count; k++)
+                        assert_true(*number++ == v.numbers[k]);
+                if (v.count == 0) {
+                        assert_ptr_equal(text->bytes, v.text.bytes);
+                        assert_int_equal(text++->length, v.text.length);
+                }
+        }
+        return true;
+}
+
 static void write_item(FILE *f, const perfd_item *item) {
         char text[256];
         perfd_value v;
@@ -144,6 +175,7 @@ static void write_item(FILE *f, const perfd_item *item) {
         write_text(f, "raw", perfd_item_raw(item));
         write_chain(f, item, PERFD_CALLCHAIN_KERNEL);
         write_chain(f, item, PERFD_CALLCHAIN_USER);
+        (void)fprintf(f, " plain=%d", check_plain(item));
         for (size_t i = 0; perfd_item_get(item, i, &v); i++) {
                 (void)fprintf(f, " %s count=%zu fault=%d", v.field->name, v.count, v.fault);
                 for (size_t k = 0; k < v.count; k++)

@@ -1,6 +1,7 @@
 /* For output: numbers as digits, each written where there is room for the longest. Inline: a line of a stream has ten of them. */
 #pragma once
 
+#include <endian.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -79,11 +80,26 @@ static inline char *signed_put(char *to, int64_t number) {
         return decimal_put(to + 1, -(uint64_t)number);
 }
 
-/* Up to HEX_ROOM digits, without 0x; gives the end. */
-static inline char *hex_put(char *to, uint64_t number) {
-        size_t n = number ? (67 - (size_t)__builtin_clzll(number)) / 4 : 1;
+/* Eight hexadecimal digits: each half byte in a byte of its own, all of them turned into letters at once. */
+static inline void hex_put_8(char *to, uint32_t number) {
+        const uint64_t ones = UINT64_C(0x0101010101010101);
+        uint64_t x = number;
 
-        for (size_t i = n; i-- > 0; number >>= 4)
-                to[i] = "0123456789abcdef"[number & 15];
+        x = (x << 16 | x) & UINT64_C(0x0000ffff0000ffff);
+        x = (x << 8 | x) & UINT64_C(0x00ff00ff00ff00ff);
+        x = (x << 4 | x) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+        x += '0' * ones + ((x + 6 * ones) >> 4 & ones) * ('a' - '0' - 10);
+        x = htobe64(x);
+        memcpy(to, &x, sizeof(x));
+}
+
+/* Up to HEX_ROOM digits, without 0x, where there is room for as many; gives the end. What is written behind it means nothing. */
+static inline char *hex_put(char *to, uint64_t number) {
+        const size_t n = number ? (67 - (size_t)__builtin_clzll(number)) / 4 : 1;
+
+        number <<= 64 - 4 * n;
+        hex_put_8(to, (uint32_t)(number >> 32));
+        if (n > 8)
+                hex_put_8(to + 8, (uint32_t)number);
         return to + n;
 }

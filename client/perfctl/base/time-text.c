@@ -9,14 +9,13 @@
 
 /* Seconds and nine digits. */
 static void put_seconds(Output *o, uint64_t nsec, bool is_padded) {
-        char *to = output_begin(o, SECOND_WIDTH + DECIMAL_ROOM + 10), digits[DECIMAL_ROOM];
-        uint32_t rest = (uint32_t)(nsec % (uint64_t)NSEC_PER_SEC);
-        size_t n = (size_t)(decimal_put(digits, nsec / (uint64_t)NSEC_PER_SEC) - digits);
+        char *to = output_begin(o, SECOND_WIDTH + DECIMAL_ROOM + 10);
+        const uint64_t second = nsec / (uint64_t)NSEC_PER_SEC;
+        const uint32_t rest = (uint32_t)(nsec % (uint64_t)NSEC_PER_SEC);
 
-        for (size_t i = n; is_padded && i < SECOND_WIDTH; i++)
+        for (uint64_t least = UINT64_C(1000000); is_padded && least > 1 && second < least; least /= 10) /* SECOND_WIDTH */
                 *to++ = ' ';
-        memcpy(to, digits, n);
-        to += n;
+        to = decimal_put(to, second);
         *to++ = '.';
         *to = (char)('0' + rest / 100000000);
         digits_put_8(to + 1, rest % 100000000);

@@ -1,6 +1,7 @@
 /* What lines of items are made of: columns, pairs, colours. */
 #include "client/perfctl/item/line.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "client/perfctl/base/text.h"
@@ -56,4 +57,21 @@ void line_begin(ItemText *t, const char *name) {
                 output_put_string(t->out, name);
                 output_put_char(t->out, '\t');
         }
+}
+
+void item_value_put(const ItemText *t, const perfd_item *item, size_t i, const perfd_value *v) {
+        const perfd_symbols symbols = { .size = sizeof(symbols), .find = kallsyms_find, .userdata = t->symbols };
+        char small[512], *text = small;
+        size_t n = perfd_item_render(item, i, &symbols, small, sizeof(small));
+
+        if (n >= sizeof(small)) {
+                text = must_have(malloc(n + 1));
+                n = perfd_item_render(item, i, &symbols, text, n + 1);
+        }
+        if ((v->field->kind == PERFD_TEXT && !v->fault) || (v->field->kind == PERFD_POINTER && v->field->n_values > 0))
+                text_put_value(t->out, (perfd_text){ .bytes = text, .length = n });
+        else
+                text_put(t->out, text, n);
+        if (text != small)
+                free(text);
 }

@@ -19,6 +19,36 @@ static bool is_short(const perfd_event *e) {
         return n < OUTPUT_ROOM / 2; /* names may have two keys */
 }
 
+#define ARRAY_MAX ((uint32_t)64) /* numbers that are written without asking for room between them */
+
+static bool is_text(const perfd_field *f) {
+        return f->kind == PERFD_TEXT || f->kind == PERFD_BYTES;
+}
+
+/* What perfd_item_render() makes of it. */
+static ValueForm form_of(const perfd_event *e, size_t i) {
+        const perfd_field *f = &e->fields[i];
+
+        if (perfd_event_formats(e, i))
+                return VALUE_RENDERED;
+        if (f->kind == PERFD_TEXT)
+                return VALUE_TEXT;
+        if (f->kind == PERFD_BYTES || f->n_values > 0 || f->flags || f->count > ARRAY_MAX)
+                return VALUE_RENDERED;
+        if (f->kind == PERFD_POINTER || f->hex)
+                return VALUE_HEX;
+        return f->kind == PERFD_SIGNED ? VALUE_SIGNED : VALUE_UNSIGNED;
+}
+
+static uint32_t place_of(const perfd_event *e, size_t i) {
+        uint32_t place = 0;
+
+        for (size_t k = 0; k < i; k++)
+                if (is_text(&e->fields[k]) == is_text(&e->fields[i]))
+                        place += is_text(&e->fields[k]) ? 1 : e->fields[k].count;
+        return place;
+}
+
 /* Behind ready bytes. */
 static void put_piece(Output *o) {
         static const char piece[PLAN_PIECE];
@@ -26,7 +56,8 @@ static void put_piece(Output *o) {
         output_put(o, piece, sizeof(piece));
 }
 
-static void plan_add(PlannedField *list, size_t *n, const perfd_field *f, size_t index, ItemForm form, Output *o) {
+static void plan_add(PlannedField *list, size_t *n, const perfd_event *e, size_t index, ItemForm form, Output *o) {
+        const perfd_field *f = &e->fields[index];
         const size_t begin = o->n;
 
         if (form == ITEM_FORM_JSON) {
@@ -46,6 +77,10 @@ static void plan_add(PlannedField *list, size_t *n, const perfd_field *f, size_t
                 .kind = f->kind,
                 .is_array = f->count != 1,
                 .is_quoted = f->kind == PERFD_TEXT || (f->kind == PERFD_POINTER && f->n_values > 0),
+                .form = form_of(e, index),
+                .count = f->count,
+                .place = place_of(e, index),
+                .mask = f->size > 0 && f->size < 8 ? ((uint64_t)1 << (8 * f->size)) - 1 : UINT64_MAX,
         };
         put_piece(o);
 }
@@ -87,10 +122,10 @@ static void plan_make(ItemPlan *plan, const perfd_event *event, ItemForm form) {
         plan_put_name(plan, form, o);
         for (size_t i = 0; i < event->n_fields; i++)
                 if (form != ITEM_FORM_TEXT || strncmp(event->fields[i].name, "__", 2) != 0)
-                        plan_add(plan->fields, &plan->n_fields, &event->fields[i], i, form, o);
+                        plan_add(plan->fields, &plan->n_fields, event, i, form, o);
         for (size_t i = 0; i < event->n_fields && form == ITEM_FORM_JSON; i++)
                 if (event->fields[i].n_values > 0)
-                        plan_add(plan->names, &plan->n_names, &event->fields[i], i, form, o);
+                        plan_add(plan->names, &plan->n_names, event, i, form, o);
         plan_keep(plan, o);
         free(o);
 }

@@ -13,6 +13,15 @@
 
 #define PLAN_PIECE ((size_t)16) /* ready bytes are copied in pieces of this size: behind them there is room for one more */
 
+/* How a value is written, of a sample that shows all its values at once. */
+typedef enum ValueForm {
+        VALUE_RENDERED, /* as the library renders it */
+        VALUE_UNSIGNED,
+        VALUE_SIGNED,
+        VALUE_HEX,
+        VALUE_TEXT,
+} ValueForm;
+
 typedef struct PlannedField {
         const char *key; /* what stands before its value: `,"id":` or " id=", with what parts it from the one before */
         uint32_t n_key;
@@ -20,6 +29,10 @@ typedef struct PlannedField {
         perfd_kind kind;
         bool is_array;
         bool is_quoted;  /* of text: a value with spaces is put into quotes */
+        uint8_t form;    /* ValueForm */
+        uint32_t count;  /* of an array */
+        uint32_t place;  /* of the first, among the numbers or the texts of a sample */
+        uint64_t mask;   /* VALUE_HEX: its bits */
 } PlannedField;
 
 typedef struct ItemPlan {

@@ -97,23 +97,6 @@ static void put_who(ItemText *t, const perfd_item *item) {
         column_end(t, width, WHO_WIDTH);
 }
 
-static void put_value(const ItemText *t, const perfd_item *item, size_t i, const perfd_value *v) {
-        const perfd_symbols symbols = { .size = sizeof(symbols), .find = kallsyms_find, .userdata = t->symbols };
-        char small[512], *text = small;
-        size_t n = perfd_item_render(item, i, &symbols, small, sizeof(small));
-
-        if (n >= sizeof(small)) {
-                text = must_have(malloc(n + 1));
-                n = perfd_item_render(item, i, &symbols, text, n + 1);
-        }
-        if ((v->field->kind == PERFD_TEXT && !v->fault) || (v->field->kind == PERFD_POINTER && v->field->n_values > 0))
-                text_put_value(t->out, (perfd_text){ .bytes = text, .length = n });
-        else
-                text_put(t->out, text, n);
-        if (text != small)
-                free(text);
-}
-
 static void put_hexadecimal(ItemText *t, const char *name, uint64_t number) {
         if (number == 0)
                 return;
@@ -129,7 +112,7 @@ static void put_fields(ItemText *t, const perfd_item *item) {
                 if (!t->has_kernels && strncmp(v.field->name, "__", 2) == 0)
                         continue;
                 pair_begin(t, v.field->name);
-                put_value(t, item, i, &v);
+                item_value_put(t, item, i, &v);
         }
 }
 
@@ -150,7 +133,7 @@ static void put_planned_fields(ItemText *t, const ItemPlan *plan, const perfd_it
                         t->has_pair = true;
                 } else if (perfd_item_get(item, f->index, &v)) {
                         output_end(t->out, value);
-                        put_value(t, item, f->index, &v);
+                        item_value_put(t, item, f->index, &v);
                         t->has_pair = true;
                 } else
                         return; /* this item has no fields */
@@ -240,6 +223,12 @@ static const NamedFrame *put_callchain(ItemText *t, const perfd_item *item, perf
         return frames;
 }
 
+static void put_callchains(ItemText *t, const perfd_item *item) {
+        const NamedFrame *left = put_callchain(t, item, PERFD_CALLCHAIN_KERNEL, "kernel", t->frames);
+
+        (void)put_callchain(t, item, PERFD_CALLCHAIN_USER, "user", left);
+}
+
 /* The event's column, up to its end and no further: there may be nothing behind it. */
 static void put_event(ItemText *t, const perfd_event *event) {
         const char *name = event ? event->name : "-";
@@ -299,8 +288,15 @@ void item_print_text(ItemText *t, const perfd_item *item) {
         const perfd_event *event = perfd_item_event(item);
         const ItemPlan *plan = t->plans && event ? item_plans_find(t->plans, event) : NULL;
         const bool has_more = perfd_item_has_more(item);
+        perfd_plain_sample plain;
 
         item_text_put_heading(t);
+        if (plan && !t->raw && t->columns.n == 0 && perfd_item_plain(item, &plain)) {
+                plain_line_put(t, plan, item, &plain);
+                if (plain.has_callchain)
+                        put_callchains(t, item);
+                return;
+        }
         wrap_begin(t);
         time_text_put(&t->time, t->out, perfd_item_time(item), t->is_padded);
         column_end(t, 0, 0);
@@ -335,7 +331,7 @@ void item_print_text(ItemText *t, const perfd_item *item) {
         if (!has_more)
                 return;
         if (!t->has_no_calls)
-                (void)put_callchain(t, item, PERFD_CALLCHAIN_USER, "user", put_callchain(t, item, PERFD_CALLCHAIN_KERNEL, "kernel", t->frames));
+                put_callchains(t, item);
         parts_put_lines(t, item);
 }
 
