@@ -1,6 +1,6 @@
 /*
  * The short way from a sample to an item, which nearly all samples of a recording can go: what an item shows is put where its accessors look,
- * and is neither encoded nor decoded. Numbers are widened into the item's own list; texts stay in the recording's copy of the record. What
+ * and is neither encoded nor decoded. Numbers are widened into the item's own list; texts are in the recording's copy of the raw bytes. What
  * differs from record to record in more than its values (dynamic arrays), or says more than most do (registers, branches, counters), goes the
  * long way, and so does what is damaged: only there it is said what is wrong.
  */
@@ -14,9 +14,10 @@
 #include "daemon/model/field.h"
 #include "proto/item-fields.h"
 
-#define KNOWN                                                                                                                            \
+#define FIRST                                                                                                                           \
         (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |             \
-         PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)
+         PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
+#define KNOWN (FIRST | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)
 #define TEXTS_MAX ((size_t)64 << 10) /* bytes: more only if they overlap, and then there may be no room for them in an item */
 
 bool recorded_event_is_direct(const perfd_recording *r, const perfd_recorded_event *shown, const EncodePlan *p) {
@@ -69,67 +70,151 @@ static int put_texts(struct perfd_item *item, const EncodePlan *p, const perfd_t
         return sum <= TEXTS_MAX ? 0 : RECORDED_NOT_DIRECT;
 }
 
+/* What is not of the event's own fields. */
+typedef struct Rest {
+        uint64_t id, stream_id;
+        const uint8_t *callchain; /* of any alignment */
+        uint64_t n_callchain;
+        perfd_text raw;
+} Rest;
+
+static uint64_t take_word(const uint8_t **at) {
+        const uint64_t word = field_load(*at, sizeof(word), false);
+
+        *at += sizeof(word);
+        return word;
+}
+
+static void take_pair(const uint8_t **at, uint32_t *first, uint32_t *second) {
+        memcpy(first, *at, sizeof(*first));
+        memcpy(second, *at + sizeof(*first), sizeof(*second));
+        *at += sizeof(uint64_t);
+}
+
+/* Up to the callchain: words, of which there are as many as it has bits. */
+static void put_first(struct perfd_item *item, uint64_t type, Rest *rest, const uint8_t *at) {
+        uint32_t unused;
+
+        item->ip = item->address = item->period = item->time = 0;
+        item->pid = item->tid = item->cpu = 0;
+        if ((type & PERF_SAMPLE_IDENTIFIER) != 0)
+                (void)take_word(&at);
+        if ((type & PERF_SAMPLE_IP) != 0)
+                item->ip = take_word(&at);
+        if ((type & PERF_SAMPLE_TID) != 0)
+                take_pair(&at, &item->pid, &item->tid);
+        if ((type & PERF_SAMPLE_TIME) != 0)
+                item->time = take_word(&at);
+        if ((type & PERF_SAMPLE_ADDR) != 0)
+                item->address = take_word(&at);
+        if ((type & PERF_SAMPLE_ID) != 0)
+                rest->id = take_word(&at);
+        if ((type & PERF_SAMPLE_STREAM_ID) != 0)
+                rest->stream_id = take_word(&at);
+        if ((type & PERF_SAMPLE_CPU) != 0)
+                take_pair(&at, &item->cpu, &unused);
+        if ((type & PERF_SAMPLE_PERIOD) != 0)
+                item->period = take_word(&at);
+}
+
+/* Callchain and raw bytes. False: the record ends before they do. */
+static bool find_last(uint64_t type, const uint8_t *at, const uint8_t *end, Rest *rest) {
+        uint32_t n;
+
+        if ((type & PERF_SAMPLE_CALLCHAIN) != 0) {
+                if ((size_t)(end - at) < sizeof(uint64_t))
+                        return false;
+                rest->n_callchain = take_word(&at);
+                rest->callchain = at;
+                if (rest->n_callchain > (size_t)(end - at) / sizeof(uint64_t))
+                        return false;
+                at += rest->n_callchain * sizeof(uint64_t);
+        }
+        if ((type & PERF_SAMPLE_RAW) == 0)
+                return true;
+        if ((size_t)(end - at) < sizeof(n))
+                return false;
+        memcpy(&n, at, sizeof(n));
+        at += sizeof(n);
+        rest->raw = (perfd_text){ .bytes = (const char *)at, .length = n };
+        return n <= (size_t)(end - at);
+}
+
 /* Addresses of other contexts are dropped, as in an item of the daemon. */
-static int put_callchain(Numbers *to, const perfd_recorded_sample *s, uint64_t wanted) {
+static int put_callchain(Numbers *to, const Rest *rest, uint64_t wanted) {
         uint64_t context = 0;
 
         numbers_clear(to);
-        if (s->n_callchain > to->room && list_grow(&to->list, &to->room, s->n_callchain, sizeof(uint64_t)) < 0)
+        if (rest->n_callchain > to->room && list_grow(&to->list, &to->room, rest->n_callchain, sizeof(uint64_t)) < 0)
                 return -ENOMEM;
-        for (uint64_t i = 0; i < s->n_callchain; i++)
-                if (s->callchain[i] >= (uint64_t)PERF_CONTEXT_MAX)
-                        context = s->callchain[i];
+        for (const uint8_t *at = rest->callchain, *end = at + rest->n_callchain * sizeof(uint64_t); at < end;) {
+                const uint64_t address = take_word(&at);
+
+                if (address >= (uint64_t)PERF_CONTEXT_MAX)
+                        context = address;
                 else if (context == wanted)
-                        to->list[to->n++] = s->callchain[i];
+                        to->list[to->n++] = address;
+        }
         return 0;
 }
 
-static void put_parts(struct perfd_item *item, const perfd_recorded_sample *s) {
+static void put_ids(struct perfd_item *item, const Rest *rest) {
         item->has_parts = false; /* they are decoded */
         item->parts.has = 0;
-        if ((s->id.has & PERF_SAMPLE_ID) != 0 && s->id.id != 0) {
+        if (rest->id != 0) {
                 item->parts.has |= (uint64_t)1 << (ITEM_SAMPLE_ID - ITEM_READ_VALUES);
-                item->parts.id = s->id.id;
+                item->parts.id = rest->id;
         }
-        if ((s->id.has & PERF_SAMPLE_STREAM_ID) != 0 && s->id.stream_id != 0) {
+        if (rest->stream_id != 0) {
                 item->parts.has |= (uint64_t)1 << (ITEM_STREAM_ID - ITEM_READ_VALUES);
-                item->parts.stream_id = s->id.stream_id;
+                item->parts.stream_id = rest->stream_id;
         }
 }
 
-static int put_rest(struct perfd_item *item, const EncodePlan *p, const perfd_recorded_sample *s) {
-        int code = put_callchain(&item->kernel_callchain, s, (uint64_t)PERF_CONTEXT_KERNEL);
+static int put_rest(struct perfd_item *item, const EncodePlan *p, const Rest *rest) {
+        int code = 0;
 
-        if (code == 0)
-                code = put_callchain(&item->user_callchain, s, (uint64_t)PERF_CONTEXT_USER);
-        put_parts(item, s);
+        numbers_clear(&item->kernel_callchain);
+        numbers_clear(&item->user_callchain);
+        if (rest->n_callchain > 0)
+                code = put_callchain(&item->kernel_callchain, rest, (uint64_t)PERF_CONTEXT_KERNEL);
+        if (code == 0 && rest->n_callchain > 0)
+                code = put_callchain(&item->user_callchain, rest, (uint64_t)PERF_CONTEXT_USER);
+        put_ids(item, rest);
         numbers_clear(&item->faults);
-        item->ip = s->ip;
-        item->address = s->addr;
-        item->period = s->period;
-        item->raw = p->payload == PAYLOAD_FIELDS || s->raw.length == 0 ? (perfd_text){ .bytes = "" } : s->raw;
-        item->has_rest = item->parts.has != 0 || s->ip != 0 || s->addr != 0 || s->period != 0 || item->raw.length > 0 ||
+        item->raw = p->payload == PAYLOAD_FIELDS || rest->raw.length == 0 ? (perfd_text){ .bytes = "" } : rest->raw;
+        item->has_rest = item->parts.has != 0 || item->ip != 0 || item->address != 0 || item->period != 0 || item->raw.length > 0 ||
                          item->kernel_callchain.n > 0 || item->user_callchain.n > 0;
         return code;
 }
 
-int recorded_sample_place(const EncodePlan *p, const perfd_recorded_sample *s, struct perfd_item *item) {
-        int code = 0;
+/* The record may go before the item does: what asks for a feature reads elsewhere in the file. */
+static void keep_raw(perfd_recording *r, const EncodePlan *p, Rest *rest) {
+        if ((p->n_texts == 0 && p->payload == PAYLOAD_FIELDS) || rest->raw.length == 0)
+                return;
+        memcpy(r->scratch, rest->raw.bytes, rest->raw.length);
+        rest->raw.bytes = (const char *)r->scratch;
+}
 
-        if (s->raw.length < p->min_size)
+int recorded_sample_place(perfd_recording *r, const perfd_recorded *record, const Event *e, const EncodePlan *p, struct perfd_item *item) {
+        const uint64_t type = e->shown.sample_type;
+        const size_t n_first = sizeof(uint64_t) * (size_t)__builtin_popcountll(type & FIRST);
+        const uint8_t *at = record->bytes, *end = at + record->size;
+        Rest rest = { .raw = { .bytes = "" } };
+        int code;
+
+        if (record->size < n_first || record->size > RECORD_MAX || !find_last(type, at + n_first, end, &rest) || rest.raw.length < p->min_size)
                 return RECORDED_NOT_DIRECT;
+        keep_raw(r, p, &rest);
         item->descriptor = descriptors_find(item->descriptors, p->event_id);
         item->places = item->descriptor->places;
         item->state = ITEM_INDEXED;
         item->bytes = item->end = NULL;
         item->record = PERFD_SAMPLE;
         item->event = p->event_id;
-        item->time = s->id.time;
-        item->cpu = s->id.cpu;
-        item->pid = s->id.pid;
-        item->tid = s->id.tid;
-        code = put_numbers(item, p, (const uint8_t *)s->raw.bytes);
+        put_first(item, type, &rest, at);
+        code = put_numbers(item, p, (const uint8_t *)rest.raw.bytes);
         if (code == 0)
-                code = put_texts(item, p, &s->raw);
-        return code == 0 ? put_rest(item, p, s) : code;
+                code = put_texts(item, p, &rest.raw);
+        return code == 0 ? put_rest(item, p, &rest) : code;
 }

@@ -37,7 +37,9 @@ static int items_begin(perfd_recording *r) {
 
         if (items)
                 items->bytes = malloc(ITEM_ROOM);
-        if (!items || !items->bytes) {
+        if (!items || !items->bytes || recording_make_scratch(r) != 0) {
+                if (items)
+                        free(items->bytes);
                 free(items);
                 return recording_fail(r, -ENOMEM, "no memory");
         }
@@ -82,25 +84,31 @@ static int find_event(perfd_recording *r, size_t index, RecordedEvent **ret) {
         return (*ret)->encode ? 0 : describe(r, index, *ret);
 }
 
+/* Of an event that is described: to do that, its format is read, and the record is where it was no more. As recorded_sample_place(). */
+static int place_item(perfd_recording *r, const perfd_recorded *record) {
+        const Event *of = recording_event_of(r, record);
+        const size_t index = of ? (size_t)(of - r->events) : SIZE_MAX;
+        const RecordedEvent *e = index < r->items->n_events ? &r->items->events[index] : NULL;
+
+        return e && e->is_direct ? recorded_sample_place(r, record, of, e->encode, &r->items->item) : RECORDED_NOT_DIRECT;
+}
+
 static int item_of(perfd_recording *r, const perfd_recorded *record, const perfd_item **ret) {
         RecordedItems *items = r->items;
         perfd_recorded_sample s;
         RecordedEvent *e = NULL;
         const uint8_t *bytes, *end;
-        int code = perfd_recording_sample(r, record, &s);
+        int code = place_item(r, record);
 
-        if (code == 0)
-                code = find_event(r, (size_t)((const Event *)s.id.event - r->events), &e);
-        if (code == 0 && e->is_direct) {
-                code = recorded_sample_place(e->encode, &s, &items->item);
-                if (code == 0)
-                        *ret = &items->item;
-                else if (code < 0)
-                        code = recording_fail(r, code, "no memory");
-                if (code <= 0)
-                        return code;
-                code = 0;
+        if (code < 0)
+                return recording_fail(r, code, "no memory");
+        if (code == 0) {
+                *ret = &items->item;
+                return 0;
         }
+        code = perfd_recording_sample(r, record, &s);
+        if (code == 0)
+                code = find_event(r, s.id.index, &e);
         if (code == 0)
                 code = recorded_sample_encode(r, record, e, &s, items->bytes, &bytes, &end);
         if (code != 0)

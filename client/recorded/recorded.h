@@ -29,12 +29,12 @@ int recorded_sample_encode(perfd_recording *r, const perfd_recorded *record, con
                            uint8_t *to, const uint8_t **ret, const uint8_t **ret_end);
 
 /*
- * direct.c: whether samples of an event can be placed; and the sample as an item, which points to where the sample's bytes are.
+ * direct.c: whether samples of an event can be placed; and the sample as an item, whose texts are in the recording's copy of the raw bytes.
  * RECORDED_NOT_DIRECT: this one has to be encoded, and says what is wrong; -ENOMEM
  */
 #define RECORDED_NOT_DIRECT 1
 bool recorded_event_is_direct(const perfd_recording *r, const perfd_recorded_event *shown, const struct EncodePlan *p);
-int recorded_sample_place(const struct EncodePlan *p, const perfd_recorded_sample *s, struct perfd_item *item);
+int recorded_sample_place(perfd_recording *r, const perfd_recorded *record, const Event *e, const struct EncodePlan *p, struct perfd_item *item);
 
 /* task.c: what a record says of threads. 0; -ENOMEM */
 int recorded_tasks_take(perfd_recording *r, const perfd_recorded *record, struct Tasks *tasks);

@@ -3,6 +3,7 @@
  * again when events have come since.
  */
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 
 #include "client/recording/recording.h"
@@ -22,6 +23,35 @@ static void put(Ids *t, uint64_t id, size_t event) {
                 t->slots[i] = (IdSlot){ .id = id, .event = event + 1 };
 }
 
+#define TIME_AND_ID (PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)
+
+static size_t words(uint64_t sample_type) {
+        return sizeof(uint64_t) * (size_t)__builtin_popcountll(sample_type);
+}
+
+/* All attrs have the id at the same place if they have not the same bits: perf sees to that. */
+static void place_ids(Ids *t, uint64_t type) {
+        t->at = t->before_end = SIZE_MAX;
+        if ((type & PERF_SAMPLE_IDENTIFIER) != 0) {
+                t->at = 0;
+                t->before_end = sizeof(uint64_t);
+        } else if ((type & PERF_SAMPLE_ID) != 0) {
+                t->at = words(type & (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR));
+                t->before_end = words(type & (PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU));
+        }
+}
+
+static void place_time(Event *e) {
+        const uint64_t type = e->shown.sample_type;
+
+        e->time_at = e->time_before_end = SIZE_MAX;
+        if ((type & PERF_SAMPLE_TIME) == 0)
+                return;
+        e->time_at = words(type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID));
+        if ((e->shown.flags & PERFD_ATTR_SAMPLE_ID_ALL) != 0)
+                e->time_before_end = words(type & TIME_AND_ID);
+}
+
 int ids_build(perfd_recording *r) {
         size_t n = 0, n_slots = 64;
         IdSlot *slots;
@@ -37,6 +67,9 @@ int ids_build(perfd_recording *r) {
                 return recording_fail(r, -ENOMEM, "no memory");
         free(r->ids.slots);
         r->ids = (Ids){ .slots = slots, .n_slots = n_slots, .n_events = r->n_events };
+        place_ids(&r->ids, r->n_events > 0 ? r->events[0].shown.sample_type : 0);
+        for (size_t i = 0; i < r->n_events; i++)
+                place_time(&r->events[i]);
         for (size_t i = 0; i < r->n_events; i++)
                 for (size_t k = 0; k < r->events[i].shown.n_ids; k++)
                         put(&r->ids, r->events[i].ids[k], i);

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/perf_event.h>
 
 #include "client/recording/recording.h"
 
@@ -126,6 +127,29 @@ static int keep_tracing(perfd_recording *r, uint64_t size, Bytes *body) {
         return code != 0 ? code : pipe_tracing_take(r, &all);
 }
 
+/* Nearly all: records of the kernel that are here, and whole. */
+static bool read_here(perfd_recording *r) {
+        uint64_t n;
+        const uint8_t *at = source_here(&r->source, r->at, &n);
+        Bytes b;
+        uint32_t type;
+        uint16_t misc, size;
+
+        if (n > r->end - r->at)
+                n = r->end - r->at;
+        if (r->is_pipe || n < PERF_DATA_RECORD_HEADER)
+                return false;
+        b = (Bytes){ .at = at, .end = at + PERF_DATA_RECORD_HEADER, .swap = r->is_swapped };
+        type = bytes_u32(&b);
+        misc = bytes_u16(&b);
+        size = bytes_u16(&b);
+        if (type >= PERF_DATA_HEADER_ATTR || size < PERF_DATA_RECORD_HEADER || size > n)
+                return false;
+        r->shown = (perfd_recorded){ .type = type, .misc = misc, .offset = r->at, .bytes = b.at, .size = size - PERF_DATA_RECORD_HEADER };
+        r->whole = r->at += size;
+        return true;
+}
+
 static int read_next(perfd_recording *r, perfd_recorded **ret) {
         uint32_t type = 0;
         uint16_t misc = 0;
@@ -138,6 +162,9 @@ static int read_next(perfd_recording *r, perfd_recorded **ret) {
         code = r->decompress ? decompress_next(r, ret) : PERFD_E_ENDED;
         if (code != PERFD_E_ENDED)
                 return code;
+        *ret = &r->shown;
+        if (read_here(r))
+                return 0;
         code = read_header(r, &type, &misc, &size);
         if (code == 0)
                 code = read_body(r, type, size, &body);
@@ -146,9 +173,7 @@ static int read_next(perfd_recording *r, perfd_recorded **ret) {
         if (code != 0)
                 return code;
         r->shown = (perfd_recorded){ .type = type, .misc = misc, .offset = r->at, .bytes = body.at, .size = bytes_left(&body) };
-        code = step(r, type, size, &body);
-        *ret = &r->shown;
-        return code;
+        return step(r, type, size, &body);
 }
 
 int recording_read(perfd_recording *r, const perfd_recorded **ret) {
@@ -157,7 +182,8 @@ int recording_read(perfd_recording *r, const perfd_recorded **ret) {
 
         if (code == 0 && record->type < PERF_DATA_HEADER_ATTR) {
                 code = ids_build(r);
-                recording_drop_surplus(r, record);
+                if (record->type != PERF_RECORD_SAMPLE)
+                        recording_drop_surplus(r, record);
         }
         if (code == 0)
                 *ret = record;

@@ -20,6 +20,8 @@ typedef struct Event {
         perfd_recorded_event shown;
         char *name;
         uint64_t *ids;
+        /* ids.c, where the time of its records is; SIZE_MAX: they have none */
+        size_t time_at, time_before_end; /* bytes from the beginning of a sample, from the end of another record */
 } Event;
 
 /* A section of the header that came as a record. */
@@ -43,6 +45,7 @@ typedef struct IdSlot {
 typedef struct Ids {
         IdSlot *slots;
         size_t n_slots, n_events; /* a power of two; events that it was built of */
+        size_t at, before_end;    /* where records have them: bytes from the beginning of a sample, from the end of another; SIZE_MAX: nowhere */
 } Ids;
 
 typedef struct Decompress Decompress; /* decompress.c */
@@ -132,12 +135,16 @@ int tracing_visit(perfd_recording *r, TracingVisitor *visit, void *userdata);
 /* Tracepoints without a name get that of their format. 0; -ENOMEM, -errno */
 int tracing_name_events(perfd_recording *r);
 
-/* ids.c: before a record whose event may be looked for, if events have come since. 0; -ENOMEM with a text */
+/* ids.c: before a record whose event may be looked for: what is the same in all of them, if events have come since. 0; -ENOMEM with a text */
 int ids_build(perfd_recording *r);
 /* NULL: no event has that id. */
 const Event *ids_find(const perfd_recording *r, uint64_t id);
 
-/* sample.c: bytes of the sample id of a record that is no sample; and whether one that ends there names this event. */
+/* sample.c: of what event a record is. NULL: it has none that is known. */
+const Event *recording_event_of(const perfd_recording *r, const perfd_recorded *record);
+/* Memory for RECORD_MAX bytes of a sample. 0; -ENOMEM with a text */
+int recording_make_scratch(perfd_recording *r);
+/* Bytes of the sample id of a record that is no sample; and whether one that ends there names this event. */
 size_t record_id_size(uint64_t sample_type);
 bool record_is_of(perfd_recording *r, const perfd_recorded *record, size_t end, const Event *e);
 /* surplus.c: what the kernel has not written at the end of a side record. */
@@ -154,7 +161,7 @@ int pipe_tracing_take(perfd_recording *r, const Bytes *b);
 /* next.c: as perfd_recording_next() in the order of the recording. */
 int recording_read(perfd_recording *r, const perfd_recorded **ret);
 /* sample.c: ns; 0: the record has none, or it is not known where. Says nothing of what is wrong: whoever decodes the record does. */
-uint64_t recording_time(perfd_recording *r, const perfd_recorded *record);
+uint64_t recording_time(const perfd_recording *r, const perfd_recorded *record);
 
 /* order.c: the next record in the order that was chosen, which is not the recording's. */
 int order_next(perfd_recording *r, const perfd_recorded **ret);

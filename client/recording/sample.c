@@ -27,13 +27,6 @@ static bool has_id(uint64_t sample_type) {
         return (sample_type & (PERF_SAMPLE_ID | PERF_SAMPLE_IDENTIFIER)) != 0;
 }
 
-/* Words before the id in a sample. */
-static size_t words_before_id(uint64_t sample_type) {
-        if ((sample_type & PERF_SAMPLE_IDENTIFIER) != 0)
-                return 0;
-        return count_bits(sample_type & (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR));
-}
-
 /* Words from the id on up to the end of another record. */
 static size_t words_from_id(uint64_t sample_type) {
         if ((sample_type & PERF_SAMPLE_IDENTIFIER) != 0)
@@ -47,18 +40,16 @@ static uint64_t word_at(const perfd_recording *r, const perfd_recorded *record, 
         return bytes_u64(&b);
 }
 
-/* All attrs have the id at the same place if they have not the same bits: perf sees to that. NULL: it has none that is known. */
-static const Event *find_event(perfd_recording *r, const perfd_recorded *record) {
-        const uint64_t type = r->n_events > 0 ? r->events[0].shown.sample_type : 0;
+const Event *recording_event_of(const perfd_recording *r, const perfd_recorded *record) {
         const bool is_sample = record->type == PERF_RECORD_SAMPLE;
-        const size_t n = sizeof(uint64_t) * (is_sample ? words_before_id(type) + 1 : words_from_id(type));
+        const size_t n = is_sample ? r->ids.at : r->ids.before_end;
         uint64_t id;
 
         if (r->n_events <= 1)
                 return r->n_events == 1 ? &r->events[0] : NULL;
-        if (!has_id(type) || n > record->size)
+        if (n == SIZE_MAX || (is_sample ? n + sizeof(uint64_t) : n) > record->size)
                 return NULL;
-        id = word_at(r, record, is_sample ? n - sizeof(uint64_t) : record->size - n);
+        id = word_at(r, record, is_sample ? n : record->size - n);
         return id == 0 && !is_sample ? &r->events[0] : ids_find(r, id); /* 0: perf has made the record itself */
 }
 
@@ -73,20 +64,15 @@ bool record_is_of(perfd_recording *r, const perfd_recorded *record, size_t end, 
 }
 
 /* perf's own records, and those that it makes up for the kernel, have no time, or 0 or all ones in its place. */
-uint64_t recording_time(perfd_recording *r, const perfd_recorded *record) {
-        const Event *e = record->type < KERNEL_RECORDS ? find_event(r, record) : NULL;
-        const uint64_t type = e ? e->shown.sample_type : 0;
+uint64_t recording_time(const perfd_recording *r, const perfd_recorded *record) {
+        const Event *e = record->type < KERNEL_RECORDS ? recording_event_of(r, record) : NULL;
+        size_t n = SIZE_MAX;
         uint64_t time;
-        size_t n;
 
-        if ((type & PERF_SAMPLE_TIME) == 0)
-                return 0;
-        if (record->type == PERF_RECORD_SAMPLE)
-                n = sizeof(uint64_t) * count_bits(type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID));
-        else if ((e->shown.flags & PERFD_ATTR_SAMPLE_ID_ALL) != 0)
-                n = record->size - sizeof(uint64_t) * count_bits(type & ID_BITS & ~(uint64_t)PERF_SAMPLE_TID);
-        else
-                return 0;
+        if (e && record->type == PERF_RECORD_SAMPLE)
+                n = e->time_at;
+        else if (e && e->time_before_end <= record->size)
+                n = record->size - e->time_before_end;
         if (n > record->size) /* of what is too short, too */
                 return 0;
         time = word_at(r, record, n);
@@ -321,14 +307,18 @@ static int take_sample(perfd_recording *r, Bytes *b, const perfd_recorded_event 
         return code;
 }
 
+int recording_make_scratch(perfd_recording *r) {
+        if (!r->scratch)
+                r->scratch = malloc(RECORD_MAX + sizeof(uint64_t));
+        return r->scratch ? 0 : recording_fail(r, -ENOMEM, "no memory");
+}
+
 /* A copy that begins where numbers may, with them behind each other as in the record: only what follows raw data may lie elsewhere. */
 static int copy_body(perfd_recording *r, Bytes *b) {
         const size_t n = bytes_left(b);
 
-        if (!r->scratch)
-                r->scratch = malloc(RECORD_MAX + sizeof(uint64_t));
-        if (!r->scratch)
-                return recording_fail(r, -ENOMEM, "no memory");
+        if (recording_make_scratch(r) != 0)
+                return -ENOMEM;
         if (n > 0)
                 memcpy(r->scratch, b->at, n);
         b->at = r->scratch;
@@ -344,7 +334,7 @@ int perfd_recording_sample(perfd_recording *r, const perfd_recorded *record, per
 
         if (record->type != PERF_RECORD_SAMPLE)
                 return recording_fail(r, PERFD_E_INVALID, "the record is no sample");
-        e = find_event(r, record);
+        e = recording_event_of(r, record);
         if (!e)
                 return fail_record(r, record, NO_EVENT);
         b = body_of(r, record);
@@ -385,7 +375,7 @@ static int take_id_of_sample(perfd_recording *r, const perfd_recorded *record, p
 
 int perfd_recording_id(perfd_recording *r, const perfd_recorded *record, perfd_recorded_id *ret) {
         const bool is_kernels = record->type < KERNEL_RECORDS;
-        const Event *e = is_kernels ? find_event(r, record) : NULL;
+        const Event *e = is_kernels ? recording_event_of(r, record) : NULL;
         perfd_recorded_id id = { .event = NULL };
         int code = 0;
 

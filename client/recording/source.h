@@ -30,6 +30,15 @@ static inline bool source_is_seekable(const Source *s) {
         return s->size != SOURCE_UNKNOWN;
 }
 
+/* What of it is here already, from that offset on. */
+static inline const uint8_t *source_here(const Source *s, uint64_t offset, uint64_t *ret_n) {
+        const uint64_t start = s->fd < 0 ? 0 : s->start, n = s->fd < 0 ? s->size : s->n;
+        const bool is_here = offset >= start && offset - start < n;
+
+        *ret_n = is_here ? n - (offset - start) : 0;
+        return is_here ? (s->fd < 0 ? s->memory : s->window) + (offset - start) : NULL;
+}
+
 /*
  * As many bytes as there are from that offset on, at most n; they stay until the next call. A pipe: what lies before an offset that was
  * asked for is gone. Memory is taken for what there is, not for what is asked for. 0; -ENOMEM, -errno of read(2)
