@@ -10,6 +10,8 @@
 
 #include "client/recording/runs.h"
 
+#define COMPACT_FROM ((size_t)256 << 10) /* bytes */
+
 typedef enum Queue {
         QUEUE_NONE,
         QUEUE_MEMORY_SORTED,
@@ -61,6 +63,14 @@ static size_t runs_max(const Order *o) {
         return (o->has_rounds ? o->limit / 4 : o->limit / 8 * 7) / RUN_BUFFER;
 }
 
+/* What a second reading shows. */
+static int check(perfd_recording *r, Order *o) {
+        const int code = rounds_check(r, &o->is_sorted, &o->has_rounds);
+
+        o->was_checked = true;
+        return code < 0 ? recording_fail(r, code, "%s", strerror(-code)) : code;
+}
+
 static int order_new(perfd_recording *r) {
         Order *o = calloc(1, sizeof(*o));
         const bool can_read_twice = source_is_seekable(&r->source);
@@ -70,7 +80,10 @@ static int order_new(perfd_recording *r) {
         *o = (Order){ .limit = r->order_memory > 0 ? r->order_memory : PERFD_RECORDING_ORDER_MEMORY_DEFAULT, .runs = RUNS_NULL,
                       .rest_file = TEMPORARY_NULL, .was_checked = !can_read_twice, .has_rounds = !can_read_twice };
         r->order = o;
-        return hold_memory(r, o);
+        if (hold_memory(r, o) != 0)
+                return -ENOMEM;
+        /* it would have to be checked anyway: so no more is held back from the beginning on than rounds ask for, which a cache holds */
+        return can_read_twice && !r->is_pipe && r->end - r->at > o->memory.size ? check(r, o) : 0;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------------- */
@@ -157,13 +170,11 @@ static int fill(perfd_recording *r, Order *o) {
                 int code = 0;
 
                 if (!memory_has_room(&o->memory)) {
-                        if (!o->was_checked) {
-                                code = rounds_check(r, &o->is_sorted, &o->has_rounds);
-                                o->was_checked = true;
-                                return code < 0 ? recording_fail(r, code, "%s", strerror(-code)) : code;
-                        }
+                        if (!o->was_checked)
+                                return check(r, o);
                         code = make_room(r, o);
-                }
+                } else if (o->memory.n_given >= COMPACT_FROM && o->memory.n_given >= o->memory.n / 2)
+                        memory_compact(&o->memory); /* where it is still in a cache; never more moves than was given */
                 if (code == 0)
                         code = recording_read(r, &record);
                 if (code == PERFD_E_ENDED)
