@@ -8,16 +8,26 @@
 
 #include "client/recording/stored.h"
 
+int memory_init_entries(Memory *m, size_t n) {
+        *m = (Memory){ .is_in_order = true };
+        m->entries = reallocarray(NULL, n + 1, sizeof(*m->entries));
+        m->rest = reallocarray(NULL, n + 1, sizeof(*m->rest));
+        m->scratch = reallocarray(NULL, n + 1, sizeof(*m->scratch));
+        if (m->entries && m->rest && m->scratch)
+                return 0;
+        memory_deinit(m);
+        return -ENOMEM;
+}
+
 int memory_init(Memory *m, size_t size) {
         const size_t bytes = size / 2 & ~(size_t)7; /* of the smallest records the entries take the other half, and as many again */
         const size_t most = bytes / sizeof(Stored);
 
-        *m = (Memory){ .size = bytes, .is_in_order = true };
+        if (memory_init_entries(m, most) != 0)
+                return -ENOMEM;
+        m->size = bytes;
         m->bytes = malloc(bytes);
-        m->entries = malloc(most * sizeof(*m->entries));
-        m->rest = malloc(most * sizeof(*m->rest));
-        m->scratch = malloc(most * sizeof(*m->scratch));
-        if (m->bytes && m->entries && m->rest && m->scratch)
+        if (m->bytes)
                 return 0;
         memory_deinit(m);
         return -ENOMEM;
@@ -32,13 +42,13 @@ void memory_deinit(Memory *m) {
 }
 
 static Stored *stored_at(const Memory *m, const Entry *e) {
-        return (Stored *)(void *)(m->bytes + 8 * (size_t)e->at);
+        return (Stored *)(void *)(m->bytes + e->at);
 }
 
-static void add_entry(Memory *m, const Stored *s, size_t at) {
-        const Entry e = { .time = s->time, .at = (uint32_t)(at / 8) };
+void memory_note(Memory *m, uint64_t time, uint64_t at, bool is_sorted) {
+        const Entry e = { .time = time, .at = at };
 
-        if (!s->is_sorted) {
+        if (!is_sorted) {
                 m->rest[m->n_rest++] = e;
                 return;
         }
@@ -68,7 +78,7 @@ void memory_add(Memory *m, const Stored *head, const void *bytes) {
                 memcpy(m->bytes + at + sizeof(*head), bytes, head->size);
         m->n = at + stored_size(head);
         memset(m->bytes + end, 0, m->n - end);
-        add_entry(m, head, at);
+        memory_note(m, head->time, at, head->is_sorted);
 }
 
 void memory_compact(Memory *m) {
@@ -79,10 +89,12 @@ void memory_compact(Memory *m) {
         for (size_t from = 0; from < m->n;) {
                 const Stored *s = (const Stored *)(const void *)(m->bytes + from);
                 const size_t size = stored_size(s);
+                const Stored *moved;
 
                 if (!s->was_given) {
                         memmove(m->bytes + to, m->bytes + from, size);
-                        add_entry(m, (const Stored *)(const void *)(m->bytes + to), to);
+                        moved = (const Stored *)(const void *)(m->bytes + to);
+                        memory_note(m, moved->time, to, moved->is_sorted);
                         to += size;
                 }
                 from += size;
@@ -128,9 +140,9 @@ static bool merge_pass(const Entry *from, Entry *to, size_t n) {
         return n_runs > 1;
 }
 
-static void sort(Memory *m) {
+void memory_sort(Memory *m) {
         Entry *from = m->entries, *to = m->scratch;
-        bool goes_on = true;
+        bool goes_on = !m->is_in_order;
 
         drop_given(m);
         while (goes_on) {
@@ -149,7 +161,7 @@ static void sort(Memory *m) {
 
 Stored *memory_first_sorted(Memory *m) {
         if (!m->is_in_order)
-                sort(m);
+                memory_sort(m);
         return m->sorted_at < m->n_sorted ? stored_at(m, &m->entries[m->sorted_at]) : NULL;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "client/recording/runs.h"
+#include "client/recording/whole.h"
 
 #define COMPACT_FROM ((size_t)256 << 10) /* bytes */
 
@@ -21,6 +22,7 @@ typedef enum Queue {
 } Queue;
 
 struct Order {
+        Whole *whole;            /* NULL: it does not fit in memory, and there is what follows */
         size_t limit;            /* bytes */
         Memory memory;
         Runs runs;
@@ -47,6 +49,7 @@ typedef struct Head {
 void order_free(Order *o) {
         if (!o)
                 return;
+        (void)whole_free(o->whole);
         memory_deinit(&o->memory);
         runs_deinit(&o->runs);
         temporary_close(&o->rest_file);
@@ -80,6 +83,10 @@ static int order_new(perfd_recording *r) {
         *o = (Order){ .limit = r->order_memory > 0 ? r->order_memory : PERFD_RECORDING_ORDER_MEMORY_DEFAULT, .runs = RUNS_NULL,
                       .rest_file = TEMPORARY_NULL, .was_checked = !can_read_twice, .has_rounds = !can_read_twice };
         r->order = o;
+        if (whole_new(r, o->limit, &o->whole) != 0)
+                return -ENOMEM;
+        if (o->whole)
+                return 0;
         if (hold_memory(r, o) != 0)
                 return -ENOMEM;
         /* it would have to be checked anyway: so no more is held back from the beginning on than rounds ask for, which a cache holds */
@@ -281,6 +288,8 @@ int order_next(perfd_recording *r, const perfd_recorded **ret) {
         int code = r->order ? r->order->failure : order_new(r);
         Order *o = r->order;
 
+        if (code == 0 && o->whole)
+                return o->failure = whole_next(r, o->whole, ret);
         if (code == 0)
                 code = step(r, o);
         while (code == 0 && (code = give(r, o, ret)) == PERFD_E_NEEDED) {

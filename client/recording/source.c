@@ -34,10 +34,45 @@ int source_of_fd(Source *s, int fd, bool owns) {
         return 0;
 }
 
+int source_hold(Source *s, uint64_t offset, size_t n) {
+        size_t got = 0;
+
+        if (offset > s->size || n > s->size - offset)
+                return 1;
+        if (s->fd >= 0) {
+                s->held_memory = malloc(n + 1);
+                if (!s->held_memory)
+                        return -ENOMEM;
+        }
+        while (s->fd >= 0 && got < n) {
+                const ssize_t r = pread(s->fd, s->held_memory + got, n - got, (off_t)(offset + got));
+                const int code = r < 0 ? -errno : 1;
+
+                if (r > 0)
+                        got += (size_t)r;
+                else if (code != -EINTR) {
+                        source_drop(s);
+                        return code;
+                }
+        }
+        s->held = s->fd >= 0 ? s->held_memory : s->memory + offset;
+        s->held_at = offset;
+        s->n_held = n;
+        return 0;
+}
+
+void source_drop(Source *s) {
+        free(s->held_memory);
+        s->held_memory = NULL;
+        s->held = NULL;
+        s->n_held = 0;
+}
+
 void source_close(Source *s) {
         if (s->owns_fd && s->fd >= 0)
                 close(s->fd);
         free(s->window);
+        source_drop(s);
         *s = SOURCE_NULL;
 }
 
@@ -126,6 +161,11 @@ int source_get(Source *s, uint64_t offset, size_t n, const uint8_t **ret, size_t
         uint64_t left = s->size > offset ? s->size - offset : 0;
         int r;
 
+        if (s->held && offset >= s->held_at && offset - s->held_at < s->n_held && n <= s->n_held - (size_t)(offset - s->held_at)) {
+                *ret = s->held + (offset - s->held_at);
+                *ret_n = n;
+                return 0;
+        }
         if (s->fd < 0) {
                 *ret = left > 0 ? s->memory + offset : s->memory;
                 *ret_n = left < n ? (size_t)left : n;

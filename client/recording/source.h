@@ -16,6 +16,10 @@ typedef struct Source {
         size_t room, n;
         uint64_t start;
         bool has_ended;        /* a pipe: nothing follows the window */
+        const uint8_t *held;   /* source_hold(): bytes [held_at, held_at + n_held), which stay; NULL: none */
+        uint8_t *held_memory;  /* of a file */
+        uint64_t held_at;
+        size_t n_held;
 } Source;
 
 #define SOURCE_NULL ((Source){ .fd = -1 })
@@ -30,13 +34,22 @@ static inline bool source_is_seekable(const Source *s) {
         return s->size != SOURCE_UNKNOWN;
 }
 
+/* Reads so many bytes into memory, where they stay until source_drop(). 0; 1: there are fewer; -ENOMEM, -errno of read(2) */
+int source_hold(Source *s, uint64_t offset, size_t n);
+void source_drop(Source *s);
+
 /* What of it is here already, from that offset on. */
 static inline const uint8_t *source_here(const Source *s, uint64_t offset, uint64_t *ret_n) {
-        const uint64_t start = s->fd < 0 ? 0 : s->start, n = s->fd < 0 ? s->size : s->n;
-        const bool is_here = offset >= start && offset - start < n;
-
-        *ret_n = is_here ? n - (offset - start) : 0;
-        return is_here ? (s->fd < 0 ? s->memory : s->window) + (offset - start) : NULL;
+        if (s->held && offset >= s->held_at && offset - s->held_at < s->n_held) {
+                *ret_n = s->n_held - (offset - s->held_at);
+                return s->held + (offset - s->held_at);
+        }
+        if (s->fd < 0) {
+                *ret_n = offset < s->size ? s->size - offset : 0;
+                return offset < s->size ? s->memory + offset : NULL;
+        }
+        *ret_n = offset >= s->start && offset - s->start < s->n ? s->n - (offset - s->start) : 0;
+        return *ret_n > 0 ? s->window + (offset - s->start) : NULL;
 }
 
 /*

@@ -35,8 +35,7 @@ static inline bool stored_is_before(const Stored *a, const Stored *b) {
 /* A record in memory, by what it is sorted by. */
 typedef struct Entry {
         uint64_t time;
-        uint32_t at;               /* of its Stored, in units of 8 bytes */
-        uint32_t unused;
+        uint64_t at;               /* of its Stored, or in Source.held; those behind have a higher one */
 } Entry;
 
 /* Those in memory, sorted ones and the rest apart. Null image: {}. */
@@ -51,6 +50,12 @@ typedef struct Memory {
 
 /* size: bytes, of everything. 0; -ENOMEM */
 int memory_init(Memory *m, size_t size);
+/* For so many entries of what is elsewhere. 0; -ENOMEM */
+int memory_init_entries(Memory *m, size_t n);
+/* One of them, behind all others. */
+void memory_note(Memory *m, uint64_t time, uint64_t at, bool is_sorted);
+/* Those that are sorted by time; memory_first_sorted() does it, too. */
+void memory_sort(Memory *m);
 /* Idempotent. */
 void memory_deinit(Memory *m);
 /* Whether one more fits, however large. */

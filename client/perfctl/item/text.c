@@ -224,9 +224,8 @@ static const NamedFrame *put_callchain(ItemText *t, const perfd_item *item, perf
 }
 
 static void put_callchains(ItemText *t, const perfd_item *item) {
-        const NamedFrame *left = put_callchain(t, item, PERFD_CALLCHAIN_KERNEL, "kernel", t->frames);
-
-        (void)put_callchain(t, item, PERFD_CALLCHAIN_USER, "user", left);
+        if (!t->has_no_calls)
+                (void)put_callchain(t, item, PERFD_CALLCHAIN_USER, "user", put_callchain(t, item, PERFD_CALLCHAIN_KERNEL, "kernel", t->frames));
 }
 
 /* The event's column, up to its end and no further: there may be nothing behind it. */
@@ -330,8 +329,7 @@ void item_print_text(ItemText *t, const perfd_item *item) {
         wrap_end(t);
         if (!has_more)
                 return;
-        if (!t->has_no_calls)
-                put_callchains(t, item);
+        put_callchains(t, item);
         parts_put_lines(t, item);
 }
 
