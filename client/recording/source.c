@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define HUGE_PAGE ((size_t)2 << 20)   /* bytes: of most machines */
 #define READ_AHEAD ((size_t)256 << 10) /* bytes */
 
 void source_of_memory(Source *s, const void *bytes, size_t n) {
@@ -40,9 +42,11 @@ int source_hold(Source *s, uint64_t offset, size_t n) {
         if (offset > s->size || n > s->size - offset)
                 return 1;
         if (s->fd >= 0) {
-                s->held_memory = malloc(n + 1);
+                s->held_memory = aligned_alloc(HUGE_PAGE, (n + HUGE_PAGE) & ~(HUGE_PAGE - 1));
                 if (!s->held_memory)
                         return -ENOMEM;
+                if (n >= HUGE_PAGE)
+                        (void)madvise(s->held_memory, n & ~(HUGE_PAGE - 1), MADV_HUGEPAGE); /* pages of 4 KiB cost more than reading into them */
         }
         while (s->fd >= 0 && got < n) {
                 const ssize_t r = pread(s->fd, s->held_memory + got, n - got, (off_t)(offset + got));

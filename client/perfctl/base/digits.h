@@ -21,56 +21,50 @@ static inline void digits_put_pair(char *to, uint32_t number) {
         memcpy(to, digits_pair(number), 2);
 }
 
+#define DIGITS_ONES UINT64_C(0x0101010101010101)
+
+/* The eight digits of a number below 10^8, each in a byte, the first in the lowest: all at once, halved three times. */
+static inline uint64_t digits_bytes(uint32_t number) {
+        uint64_t x = number / 10000 | (uint64_t)(number % 10000) << 32, part;
+
+        part = x * 10486 >> 20 & UINT64_C(0x0000007f0000007f); /* each / 100 */
+        x = part | (x - 100 * part) << 16;
+        part = x * 103 >> 10 & UINT64_C(0x000f000f000f000f); /* each / 10 */
+        return part | (x - 10 * part) << 8;
+}
+
+static inline void digits_put_bytes(char *to, uint64_t digits) {
+        const uint64_t text = htole64(digits + '0' * DIGITS_ONES);
+
+        memcpy(to, &text, sizeof(text));
+}
+
 /* Eight digits, with zeros in front. */
 static inline void digits_put_8(char *to, uint32_t number) {
-        uint32_t high = number / 10000, low = number % 10000;
-
-        digits_put_pair(to, high / 100);
-        digits_put_pair(to + 2, high % 100);
-        digits_put_pair(to + 4, low / 100);
-        digits_put_pair(to + 6, low % 100);
+        digits_put_bytes(to, digits_bytes(number));
 }
 
-/* How many digits a number below 10^8 has; 0 has one. */
-static inline size_t digits_count(uint32_t number) {
-        static const uint32_t powers[] = { 0, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000 };
-        size_t about = (32 - (size_t)__builtin_clz(number | 1)) * 1233 >> 12; /* times log10(2) */
-
-        return about + (number >= powers[about]);
-}
-
-/*
- * Below 10^8, where there is room for eight digits; gives the end. Of those behind it some are written that mean nothing, which is
- * faster than to copy as many as there are.
- */
+/* Below 10^8, where there is room for eight digits; gives the end. What is written behind it means nothing. */
 static inline char *digits_put_short(char *to, uint32_t number) {
-        const size_t n = digits_count(number);
-        char digits[16] = { 0 };
+        const uint64_t digits = digits_bytes(number);
+        const unsigned zeros = (unsigned)__builtin_ctzll(digits | UINT64_C(1) << 56) & 56; /* bits in front; the last digit stays */
 
-        if (n <= 2) {
-                memcpy(to, digits_pair(number) + 2 - n, 2);
-                return to + n;
-        }
-        if (n <= 4) {
-                digits_put_pair(digits, number / 100);
-                digits_put_pair(digits + 2, number % 100);
-                memcpy(to, digits + 4 - n, 4);
-                return to + n;
-        }
-        digits_put_8(digits, number);
-        memcpy(to, digits + 8 - n, 8);
-        return to + n;
+        digits_put_bytes(to, digits >> zeros);
+        return to + 8 - zeros / 8;
+}
+
+/* Of at least nine digits. */
+static __attribute__((noinline, unused)) char *decimal_put_long(char *to, uint64_t number) {
+        const uint64_t part = 100000000; /* 10^8 */
+
+        to = number < part * part ? digits_put_short(to, (uint32_t)(number / part)) : decimal_put_long(to, number / part);
+        digits_put_8(to, (uint32_t)(number % part));
+        return to + 8;
 }
 
 /* Up to DECIMAL_ROOM digits; gives the end. */
 static inline char *decimal_put(char *to, uint64_t number) {
-        const uint64_t part = 100000000; /* 10^8 */
-
-        if (number < part)
-                return digits_put_short(to, (uint32_t)number);
-        to = number < part * part ? digits_put_short(to, (uint32_t)(number / part)) : decimal_put(to, number / part);
-        digits_put_8(to, (uint32_t)(number % part));
-        return to + 8;
+        return number < 100000000 ? digits_put_short(to, (uint32_t)number) : decimal_put_long(to, number);
 }
 
 static inline char *signed_put(char *to, int64_t number) {
@@ -82,7 +76,7 @@ static inline char *signed_put(char *to, int64_t number) {
 
 /* Eight hexadecimal digits: each half byte in a byte of its own, all of them turned into letters at once. */
 static inline void hex_put_8(char *to, uint32_t number) {
-        const uint64_t ones = UINT64_C(0x0101010101010101);
+        const uint64_t ones = DIGITS_ONES;
         uint64_t x = number;
 
         x = (x << 16 | x) & UINT64_C(0x0000ffff0000ffff);
