@@ -247,6 +247,18 @@ bool dso_open(perfd_symbolizer *s, Dso *dso, int *ret_fd, ElfFile *ret) {
         return true;
 }
 
+bool dso_open_apart(const perfd_symbolizer *s, const Dso *dso, const ElfFile *of, int *ret_fd, ElfFile *ret) {
+        char path[PATH_LENGTH_MAX + 1], root[64];
+
+        if (debug_file_by_id(s, &of->id, true, ret_fd, ret))
+                return true;
+        if (dso->kind != DSO_FILE)
+                return false;
+        copy_path(dso, path);
+        (void)snprintf(root, sizeof(root), "/proc/%u/root", dso->pid); /* whose it is: the CRC and the build id say whether it fits */
+        return (!s->is_remote && debug_file_by_link(s, root, path, of, ret_fd, ret)) || debug_file_by_link(s, s->root, path, of, ret_fd, ret);
+}
+
 int dso_load(perfd_symbolizer *s, Dso *dso) {
         Loaded to = { .line_note = "" };
         ElfSymbols *symbols;

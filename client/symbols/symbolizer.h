@@ -169,6 +169,8 @@ int user_mapping(perfd_symbolizer *s, uint32_t pid, uint64_t time, uint64_t ip, 
 int dso_load(perfd_symbolizer *s, Dso *dso);
 /* The file itself; fd -1: it is not in one. False: it is not there. */
 bool dso_open(perfd_symbolizer *s, Dso *dso, int *ret_fd, ElfFile *ret);
+/* What was taken out of it and is here, by its build id or its link; no server is asked. */
+bool dso_open_apart(const perfd_symbolizer *s, const Dso *dso, const ElfFile *of, int *ret_fd, ElfFile *ret);
 /* debug-file.c: a file of that build id in the directories of build ids. False: there is none */
 bool debug_file_by_id(const perfd_symbolizer *s, const BuildId *id, bool is_debug, int *ret_fd, ElfFile *ret);
 /* The same of a server, where that is asked for. */

@@ -73,11 +73,11 @@ static bool is_of_this_kind(const ElfFile *f) {
 }
 
 /* Of what was taken out of it, where it has no .debug_frame itself. */
-static int read_apart(perfd_symbolizer *s, const ElfFile *file, CallFrames *f) {
+static int read_apart(const perfd_symbolizer *s, const Dso *dso, const ElfFile *file, CallFrames *f) {
         ElfFile apart = ELF_FILE_NULL;
         int fd = -1, r = 0;
 
-        if (f->sections[1].n == 0 && debug_file_by_id(s, &file->id, true, &fd, &apart) && is_of_this_kind(&apart))
+        if (f->sections[1].n == 0 && dso_open_apart(s, dso, file, &fd, &apart) && is_of_this_kind(&apart))
                 r = read_section(&apart, ".debug_frame", true, &f->sections[1]);
         elf_file_close(&apart);
         if (fd >= 0)
@@ -98,7 +98,7 @@ static int read_frames(perfd_symbolizer *s, Dso *dso, CallFrames *f) {
                 if (r == 0)
                         r = read_section(&file, ".debug_frame", true, &f->sections[1]);
                 if (r == 0 && dso->kind == DSO_FILE)
-                        r = read_apart(s, &file, f);
+                        r = read_apart(s, dso, &file, f);
         }
         elf_file_close(&file);
         if (fd >= 0)
