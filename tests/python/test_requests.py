@@ -51,6 +51,8 @@ class Good(unittest.TestCase):
         (lambda c: c.plan("v", "p"), {"plan": pb.PlanRequest(yaml="v", path="p")}, {"plan": pb.PlanReply()}),
         (lambda c: c.apply("v", "p", may_wait=True), {"apply": pb.ApplyRequest(yaml="v", path="p", may_wait=True)},
          {"reloaded": pb.ReloadReply(added=2)}),
+        (lambda c: c.kernel_names([1, 2]), {"kernel_names": pb.KernelNamesRequest(addresses=[1, 2])},
+         {"kernel_names": pb.KernelNamesReply(names=[pb.KernelName(symbol=b"a", offset=1), pb.KernelName()])}),
         (lambda c: c.reload(), {"reload": pb.Empty()}, {"reloaded": pb.ReloadReply(kept=2)}),
         (lambda c: c.emit({"event": "e", "time": 7, "pid": 1, "values": [True, 5, -5, "t\udcff", b"\0"]}),
          {"emit": pb.EmitRequest(samples=[pb.ExternalSample(event="e", time=7, pid=1, values=[
