@@ -143,7 +143,7 @@ uint64_t perfd_recording_damage_count(const perfd_recording *r);
  * Behind PERFD_E_ENDED, in the order of the recording: writes to that fd, from its beginning, what of it is whole, so that perf opens it: all
  * up to the last record that is whole, and the sections of the header that are there. A recording of perf that was not ended has none of
  * them: its events have the names of their numbers then, and tracepoints no fields; those of perfd_recording_writer have them in any case. What
- * perf needs to read compressed records is made if it is not there.
+ * perf needs to read compressed records, and formats of tracepoints without fields, are made if they are not there.
  * 0; PERFD_E_STATE: it was not read to its end, or is a pipe; PERFD_E_INVALID: it is of a perf before Linux 2.6.35; -ENOMEM, -errno of
  * read(2) or write(2): perfd_recording_error().
  */

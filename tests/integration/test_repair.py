@@ -8,7 +8,7 @@ import tempfile
 import perfd
 from perfd import check, equal
 from test_perfctl import PERFCTL
-from test_recording import PERF, run
+from test_recording import PERF, info, run
 
 LOAD = [sys.executable, "-S", "-c", "for i in range(500000): str(i)"]
 DATA, BITS = 40, 72  # in the header: where records are and how many bytes, and which sections stand behind them
@@ -37,10 +37,14 @@ def repair(path):
     return ran.stderr.decode().splitlines()
 
 
-def script(path):
-    ran = run([*PERF, "script", "--ns", "-i", path])
-    equal(ran.returncode, 0, ran.stderr)
+def script(path, *options):
+    ran = run([*PERF, "script", "--ns", "-i", path, *options])
+    equal((ran.returncode, ran.stderr), (0, b""), f"perf script {options}")
     return ran.stdout
+
+
+def tracefs():
+    return next(path for path in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing") if os.path.isdir(f"{path}/events"))
 
 
 def test_compressed():
@@ -59,16 +63,24 @@ def test_compressed():
 
 
 def test_tracepoints():
-    """Their formats are not there: this is said, and samples are there nevertheless."""
+    """Their formats are not there: perf opens it, too, and has all but names and fields; this is said."""
+    columns = ("-F", "comm,tid,time,ip,sym,dso")
     with tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
         path, cut = (os.path.join(folder, name) for name in ("perf.data", "cut.data"))
-        record(path, "-q", "-e", "sched:sched_switch,sched:sched_process_exec")
+        record(path, "-q", "-z", "-g", "-e", "sched:sched_switch,sched:sched_process_exec,page-faults,sched:sched_switch")
         cut_off(path, cut)
-        equal(repair(cut)[1:], [f"perfctl: info: {cut}: it was cut off before the formats of its tracepoints were written: they have no fields, and perf does not "
-                                "open it; perfctl reads it"], "what was said")
-        before, after = ([line.split("\t")[:3] for line in run([PERFCTL, "script", "-F", "time,comm,cpu", "-i", p]).stdout.decode().splitlines()] for p in (path, cut))
-        check(len(before) > 1, before)
-        equal(after, before, "samples")
+        equal(repair(cut)[1:], [f"perfctl: info: {cut}: it was cut off before the formats of its tracepoints were written: they have the names of their "
+                                "numbers, and no fields"], "what was said")
+        ids = [open(f"{tracefs()}/events/sched/{name}/id", encoding="ascii").read().strip() for name in ("sched_switch", "sched_process_exec")]
+        names = [f"tracepoint:id_{ids[0]}", f"tracepoint:id_{ids[1]}", "page-faults", f"tracepoint:id_{ids[0]}"]
+        equal([name for name in info(cut)["events"] if not name.startswith("dummy")], names, "events")
+        lines = script(path, *columns)
+        check(lines.count(b"[kernel.kallsyms]") > 10, lines)
+        equal(script(cut, *columns), lines, "perf script")
+        said = {word.rstrip(":") for word in script(cut, "-F", "event", "-G").decode().split()}
+        check(f"tracepoint:id_{ids[0]}" in said and said <= {*names}, said)
+        before, after = (run([PERFCTL, "script", "-F", "time,comm,cpu,symoff", "-i", p]).stdout for p in (path, cut))
+        equal(after, before, "perfctl script")
 
 
 if __name__ == "__main__":

@@ -221,8 +221,8 @@ static int repair(const Perfctl *p, perfd_recording *r, const char *path) {
         if (code == 0 && ended == 0)
                 (void)perfctl_fail(p, PERFCTL_OK, "%s: what is whole of it is a recording now; as it was it is %s.old", path, path);
         if (code == 0 && ended == 0 && lacks_formats(r))
-                (void)perfctl_fail(p, PERFCTL_OK, "%s: it was cut off before the formats of its tracepoints were written: they have no fields, and perf does not "
-                                   "open it; perfctl reads it", path);
+                (void)perfctl_fail(p, PERFCTL_OK, "%s: it was cut off before the formats of its tracepoints were written: they have the names of their numbers, "
+                                   "and no fields", path);
         return code != 0 ? code : ended;
 }
 
