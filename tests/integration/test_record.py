@@ -117,6 +117,17 @@ def test_default():
             attr = perf("evlist", "-v", "-i", path)
             check(attr.startswith("cpu-clock: type: 1, " if event[2] else "cycles: ") and f"sample_freq }}: {rate}," in attr, attr)
         equal(done.stdout, b"499999500000\n", "what the command says")
+        counted = event[1]
+        for event in ("cycles", "cpu-cycles", "cpu-clock", "task-clock:u"):  # of which nothing else is said
+            done = record(daemon, "-o", path, "-e", event, *python("print(sum(range(1000000)))"))
+            fallen = f"{event}: this machine does not count cycles: this records cpu-clock instead\n" in done.stderr.decode()
+            equal(fallen, "cycles" in event and counted == "cpu-clock", f"what is said of {event}, {done.stderr}")
+            equal(info(path)["events"], ["cpu-clock" if fallen else event], "the event")
+            attr = perf("evlist", "-v", "-i", path)
+            check("sample_freq }: 999," in attr, f"{event}: {attr}")
+        if counted == "cpu-clock":
+            done = record(daemon, "-o", path, "cycles:u", *python("pass"), status=1)
+            check(b"cycles:u" in done.stderr, f"modifiers: {done.stderr}")
         record(daemon, "-o", path, "--for", "10ms", status=1)  # all that run, and none does
 
 

@@ -55,6 +55,8 @@ typedef struct Verb {
         Words words;           /* of arguments */
         Words words_behind;    /* of those behind the first; WORDS_NONE: the same */
         bool hidden;
+        const char *frequency; /* times a second, of clocks and events of the CPU that are named without a rate; NULL: the daemon's choice */
+        bool falls_back;       /* cycles are cpu-clock where the machine does not count them, as of perf record */
         bool has_command;      /* what stands behind "--" is somebody else's command line */
         bool is_offline;       /* it asks no daemon, so that $PERFD_HOST says nothing to it */
         HostsForm hosts;

@@ -9,16 +9,42 @@
 
 #define CLOCK_LEAST 100000 /* ns, of a number that may be meant as another unit */
 
+/* With modifiers, or without. */
+static bool is_called(const char *event, const char *name) {
+        const size_t n = strlen(name);
+
+        return strncmp(event, name, n) == 0 && (event[n] == '\0' || event[n] == ':');
+}
+
 bool rate_is_clock(const char *event) {
         static const char *const clocks[] = { "cpu-clock", "task-clock" };
 
-        for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {
-                size_t n = strlen(clocks[i]);
-
-                if (strncmp(event, clocks[i], n) == 0 && (event[n] == '\0' || event[n] == ':'))
+        for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
+                if (is_called(event, clocks[i]))
                         return true;
-        }
         return false;
+}
+
+/* "r1a8", in hexadecimal digits, and modifiers. */
+static bool is_raw(const char *event) {
+        const size_t n = event[0] == 'r' ? strspn(event + 1, "0123456789abcdefABCDEF") : 0;
+
+        return n > 0 && (event[n + 1] == '\0' || event[n + 1] == ':');
+}
+
+bool rate_is_of_cpu(const char *event) {
+        static const char *const names[] = { "cycles", "cpu-cycles", "instructions", "cache-references", "cache-misses", "branches",
+                                             "branch-instructions", "branch-misses", "bus-cycles", "ref-cycles",
+                                             "stalled-cycles-frontend", "stalled-cycles-backend" };
+        static const char *const families[] = { "L1-dcache-", "L1-icache-", "LLC-", "dTLB-", "iTLB-", "cpu/", "cpu_core/", "cpu_atom/" };
+
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+                if (is_called(event, names[i]))
+                        return true;
+        for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+                if (strncmp(event, families[i], strlen(families[i])) == 0)
+                        return true;
+        return rate_is_clock(event) || is_raw(event);
 }
 
 static bool parse_frequency(const char *text, uint64_t *ret) {

@@ -5,6 +5,8 @@
 
 /* Of an event whose period is time. */
 bool rate_is_clock(const char *event);
+/* What is sampled so many times a second where nobody says how often: clocks, and what a CPU counts, by any of its names. */
+bool rate_is_of_cpu(const char *event);
 /*
  * "10", and "99Hz", which is a frequency; of a clock also a time, as "1ms". A number alone that would be more than 10,000 samples
  * a second of a clock is refused: somebody means Hz. label and text as number_parse() has them; event: NULL is not known yet,

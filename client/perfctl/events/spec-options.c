@@ -165,6 +165,17 @@ static perfd_event_spec *specs_alloc(const EventWords *words, const perfd_event_
         return specs;
 }
 
+/* What the verb has for events of which no option says it. Modifiers ask for what the clock of a CPU does not know. */
+static int choose_default(const Perfctl *p, perfd_event_spec *s) {
+        int r = 0;
+
+        if (p->verb->frequency && s->period == 0 && s->frequency == 0 && rate_is_of_cpu(s->event))
+                r = number_parse(p, "", p->verb->frequency, &s->frequency);
+        if (p->verb->falls_back && !s->fallback && (strcmp(s->event, "cycles") == 0 || strcmp(s->event, "cpu-cycles") == 0))
+                s->fallback = "cpu-clock";
+        return r;
+}
+
 int specs_new(const Perfctl *p, const EventWords *words, const perfd_event_spec *each, perfd_event_spec **ret) {
         const char **attr;
         char *text;
@@ -188,6 +199,8 @@ int specs_new(const Perfctl *p, const EventWords *words, const perfd_event_spec 
                 specs[i].attr = attr;
                 specs[i].n_attr = each->n_attr + 1;
         }
+        for (size_t i = 0; i < words->n && r == 0; i++)
+                r = choose_default(p, &specs[i]);
         if (r != 0)
                 free(specs);
         else

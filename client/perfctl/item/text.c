@@ -290,7 +290,7 @@ void item_print_text(ItemText *t, const perfd_item *item) {
         perfd_plain_sample plain;
 
         item_text_put_heading(t);
-        if (plan && !t->raw && t->columns.n == 0 && perfd_item_plain(item, &plain)) {
+        if (plan && !t->raw && !t->place && t->columns.n == 0 && perfd_item_plain(item, &plain)) {
                 plain_line_put(t, plan, item, &plain);
                 if (plain.has_callchain)
                         put_callchains(t, item);

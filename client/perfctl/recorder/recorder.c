@@ -90,6 +90,8 @@ static int add_row(Recorder *r, const perfd_event_row *row) {
         if (r->files.is_default && !find_event(r, row->id))
                 (void)perfctl_fail(r->p, PERFCTL_OK, "no event was named: this records %s%s", event,
                                    row->fallen_back ? ", as this machine does not count cycles" : "");
+        else if (row->fallen_back && !find_event(r, row->id))
+                (void)perfctl_fail(r->p, PERFCTL_OK, "%s: this machine does not count cycles: this records %s instead", s->event, event);
         return add_event(r, row->id, name, event, s->period, s->frequency, s->callchain);
 }
 

@@ -14,7 +14,7 @@
 #include "client/perfctl/events/target.h"
 
 #define LATENCY UINT64_C(100000000) /* ns: nobody looks at a sample before the recording has ended, and wakeups cost */
-#define RATE "999" /* times a second, of the event that nobody has named: not in step with what a program does each ms, or each 10 ms */
+#define RATE "999" /* times a second, of the event that nobody has named and of those named without a rate: not in step with what a program does each ms, or each 10 ms */
 #define LEVEL_MAX 19
 #define ROTATE_BYTES_MIN (UINT64_C(64) << 10)
 #define ROTATE_NSEC_MIN UINT64_C(1000000000)
@@ -114,6 +114,8 @@ const Verb verb_record = {
         },
         .max_arguments = VERB_ANY_NUMBER,
         .words = WORDS_SHOWN,
+        .frequency = RATE,
+        .falls_back = true,
         .has_command = true,
         .run = verb_record_run,
 };
