@@ -45,20 +45,3 @@ int perfd_recording_writer_add_build_id(perfd_recording_writer *w, uint16_t misc
         buffer_deinit(&row);
         return code;
 }
-
-/* Those that were known before the first record, of a pipe. */
-int build_ids_begin_pipe(perfd_recording_writer *w) {
-        const Buffer *rows = &w->features[PERF_DATA_FEATURE_BUILD_ID];
-        int code = 0;
-
-        for (size_t at = 0; at < rows->n && code == 0;) {
-                uint16_t misc, size;
-
-                memcpy(&misc, rows->bytes + at + sizeof(uint32_t), sizeof(misc));
-                memcpy(&size, rows->bytes + at + sizeof(uint32_t) + sizeof(misc), sizeof(size));
-                code = perfd_recording_writer_put(w, PERF_DATA_HEADER_BUILD_ID, misc, rows->bytes + at + PERF_DATA_RECORD_HEADER,
-                                                  size - (size_t)PERF_DATA_RECORD_HEADER);
-                at += size;
-        }
-        return code;
-}

@@ -219,6 +219,23 @@ static int add_feature_to_pipe(perfd_recording_writer *w, unsigned bit) {
         return end_of_buffer(w, &b, code);
 }
 
+/* Rows that build-ids.c has kept. */
+static int add_build_ids_to_pipe(perfd_recording_writer *w) {
+        const Buffer *rows = &w->features[PERF_DATA_FEATURE_BUILD_ID];
+        int code = 0;
+
+        for (size_t at = 0; at < rows->n && code == 0;) {
+                uint16_t misc, size;
+
+                memcpy(&misc, rows->bytes + at + sizeof(uint32_t), sizeof(misc));
+                memcpy(&size, rows->bytes + at + sizeof(uint32_t) + sizeof(misc), sizeof(size));
+                code = writer_write_record(w, PERF_DATA_HEADER_BUILD_ID, misc, rows->bytes + at + PERF_DATA_RECORD_HEADER,
+                                           size - (size_t)PERF_DATA_RECORD_HEADER);
+                at += size;
+        }
+        return code;
+}
+
 static int begin_pipe(perfd_recording_writer *w) {
         const uint64_t header[2] = { PERF_DATA_MAGIC, PERF_DATA_PIPE_SIZE };
         int code = writer_write(w, header, sizeof(header));
@@ -228,7 +245,7 @@ static int begin_pipe(perfd_recording_writer *w) {
         for (unsigned bit = 0; bit < PERF_DATA_FEATURES && code == 0; bit++)
                 if (w->has[bit] && bit != PERF_DATA_FEATURE_BUILD_ID)
                         code = add_feature_to_pipe(w, bit);
-        return code == 0 ? build_ids_begin_pipe(w) : code;
+        return code == 0 ? add_build_ids_to_pipe(w) : code;
 }
 
 /* ---- either -------------------------------------------------------------------------------------------------------------------- */

@@ -61,9 +61,6 @@ int head_add_event(perfd_recording_writer *w, size_t index);
 /* What stands behind the records, and where it is. */
 int head_end(perfd_recording_writer *w);
 
-/* build-ids.c */
-int build_ids_begin_pipe(perfd_recording_writer *w);
-
 /* attr.c */
 void attr_put(Buffer *b, const perfd_recorded_event *e);
 /* The section EVENT_DESC. */

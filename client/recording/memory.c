@@ -3,10 +3,28 @@
  * runs: a merge sort that finds them takes hardly more than a look at each record, and is stable.
  */
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/recording/stored.h"
+
+bool record_is_state(uint32_t type) {
+        switch (type) {
+        case PERF_RECORD_MMAP:
+        case PERF_RECORD_MMAP2:
+        case PERF_RECORD_COMM:
+        case PERF_RECORD_FORK:
+        case PERF_RECORD_EXIT:
+        case PERF_RECORD_NAMESPACES:
+        case PERF_RECORD_KSYMBOL:
+        case PERF_RECORD_BPF_EVENT:
+        case PERF_RECORD_CGROUP:
+        case PERF_RECORD_TEXT_POKE:
+                return true;
+        }
+        return false;
+}
 
 int memory_init_entries(Memory *m, size_t n) {
         *m = (Memory){ .is_in_order = true };

@@ -168,9 +168,10 @@ int order_next(perfd_recording *r, const perfd_recorded **ret);
 /* Takes NULL. */
 void order_free(Order *o);
 
-/* rounds.c: it says of processes and memory what they are. */
+/* memory.c: it says of processes and memory what they are. */
 bool record_is_state(uint32_t type);
-/* What a second reading of the same bytes tells: whether no order has to change anything, and whether the records
+
+/* rounds.c: what a second reading of the same bytes tells: whether no order has to change anything, and whether the records
  * behind each FINISHED_ROUND keep what it promises. 0; -ENOMEM, -errno */
 int rounds_check(const perfd_recording *r, bool *ret_is_sorted, bool *ret_keep);
 

@@ -4,26 +4,8 @@
  * relies on it; a file is asked before we do. Source: process_finished_round() of perf.
  */
 #include <errno.h>
-#include <linux/perf_event.h>
 
 #include "client/recording/recording.h"
-
-bool record_is_state(uint32_t type) {
-        switch (type) {
-        case PERF_RECORD_MMAP:
-        case PERF_RECORD_MMAP2:
-        case PERF_RECORD_COMM:
-        case PERF_RECORD_FORK:
-        case PERF_RECORD_EXIT:
-        case PERF_RECORD_NAMESPACES:
-        case PERF_RECORD_KSYMBOL:
-        case PERF_RECORD_BPF_EVENT:
-        case PERF_RECORD_CGROUP:
-        case PERF_RECORD_TEXT_POKE:
-                return true;
-        }
-        return false;
-}
 
 static int check(perfd_recording *r, bool *ret_is_sorted, bool *ret_keep) {
         uint64_t safe = 0, latest = 0, latest_before = 0, n_rounds = 0;

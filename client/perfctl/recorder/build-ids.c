@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/limits.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 #include <unistd.h>
 
 /* Its place, or where it has to be. */
-static size_t find(const FileBuildIds *b, const char *path, bool *ret_is_there) {
+static size_t find(const BuildIds *b, const char *path, bool *ret_is_there) {
         size_t from = 0, to = b->n;
 
         *ret_is_there = false;
@@ -54,19 +55,25 @@ static size_t read_mapped(uint32_t pid, uint64_t ino, const char *path, uint8_t 
         return n > 0 ? n : read_file(path, ino, ret);
 }
 
-const FileBuildId *file_build_ids_add(FileBuildIds *b, uint32_t pid, uint64_t ino, perfd_text path) {
+static int put(const FileBuildId *f, perfd_recording_writer *w) {
+        const perfd_text id = { .bytes = (const char *)f->bytes, .length = f->n }, path = { .bytes = f->path, .length = strlen(f->path) };
+
+        return f->n > 0 ? perfd_recording_writer_add_build_id(w, PERF_RECORD_MISC_USER, id, path) : 0;
+}
+
+int build_ids_add(BuildIds *b, perfd_recording_writer *w, uint32_t pid, uint64_t ino, perfd_text path) {
         char text[PATH_MAX];
         FileBuildId *f;
         bool is_there;
         size_t at;
 
         if (path.length == 0 || path.length >= sizeof(text) || path.bytes[0] != '/' || (path.length > 1 && path.bytes[1] == '/'))
-                return NULL; /* "[vdso]", "//anon" */
+                return 0; /* "[vdso]", "//anon" */
         memcpy(text, path.bytes, path.length);
         text[path.length] = '\0';
         at = find(b, text, &is_there);
         if (is_there)
-                return NULL;
+                return 0;
         if (b->n == b->room) {
                 b->room = 2 * b->room + 64;
                 b->list = must_have(reallocarray(b->list, b->room, sizeof(*b->list)));
@@ -75,12 +82,20 @@ const FileBuildId *file_build_ids_add(FileBuildIds *b, uint32_t pid, uint64_t in
         memmove(f + 1, f, (b->n++ - at) * sizeof(*f));
         *f = (FileBuildId){ .path = must_have(strdup(text)) };
         f->n = read_mapped(pid, ino, text, f->bytes);
-        return f->n > 0 ? f : NULL;
+        return put(f, w);
 }
 
-void file_build_ids_deinit(FileBuildIds *b) {
+int build_ids_put(const BuildIds *b, perfd_recording_writer *w) {
+        int code = 0;
+
+        for (size_t i = 0; i < b->n && code == 0; i++)
+                code = put(&b->list[i], w);
+        return code;
+}
+
+void build_ids_deinit(BuildIds *b) {
         for (size_t i = 0; i < b->n; i++)
                 free(b->list[i].path);
         free(b->list);
-        *b = (FileBuildIds){ .n = 0 };
+        *b = (BuildIds){ .n = 0 };
 }

@@ -1,4 +1,4 @@
-/* For `record`: whose program each mapping was, by what nobody can replace. */
+/* For `record`: of which build each file was that was mapped, which nobody can replace. */
 #pragma once
 
 #include "client/perfctl/base/perfctl.h"
@@ -10,12 +10,16 @@ typedef struct FileBuildId {
 } FileBuildId;
 
 /* Of each path the first file that was mapped by it. */
-typedef struct FileBuildIds {
+typedef struct BuildIds {
         FileBuildId *list; /* sorted by path */
         size_t n, room;
-} FileBuildIds;
+} BuildIds;
 
-/* A mapping of code by the path that this process has it by. What is new is read, of the file that has this inode yet: else nobody can say. NULL:
- * nothing new. Valid until the next call. */
-const FileBuildId *file_build_ids_add(FileBuildIds *b, uint32_t pid, uint64_t ino, perfd_text path);
-void file_build_ids_deinit(FileBuildIds *b);
+/*
+ * Code was mapped of the file that this process has by that path. If the path is new, the file is read, and only if it has this inode yet: else
+ * nobody can say whose it was. 0, or what perfd_recording_writer_add_build_id() gave.
+ */
+int build_ids_add(BuildIds *b, perfd_recording_writer *w, uint32_t pid, uint64_t ino, perfd_text path);
+/* All of them once more, for another recording. The same. */
+int build_ids_put(const BuildIds *b, perfd_recording_writer *w);
+void build_ids_deinit(BuildIds *b);

@@ -119,19 +119,6 @@ void recorder_put_head(Recorder *r) {
                 (void)add_host(r); /* what fails is said, and in has_failed */
 }
 
-static void put_build_id(Recorder *r, const FileBuildId *f) {
-        const perfd_text id = { .bytes = (const char *)f->bytes, .length = f->n }, path = { .bytes = f->path, .length = strlen(f->path) };
-
-        recorder_check(r, perfd_recording_writer_add_build_id(r->writer, PERF_RECORD_MISC_USER, id, path));
-}
-
-void recorder_take_file(Recorder *r, uint32_t pid, uint64_t ino, perfd_text path) {
-        const FileBuildId *f = file_build_ids_add(&r->build_ids, pid, ino, path);
-
-        if (f)
-                put_build_id(r, f);
-}
-
 void recorder_put_clocks(Recorder *r, uint64_t wall, uint64_t time) {
         const uint64_t resolution = 1;
         const struct {
@@ -179,9 +166,8 @@ static void begin_next(Recorder *r) {
                 return;
         remove_oldest(r);
         recorder_put_head(r);
-        for (size_t i = 0; i < r->build_ids.n && !r->has_failed; i++)
-                if (r->build_ids.list[i].n > 0)
-                        put_build_id(r, &r->build_ids.list[i]);
+        if (!r->has_failed)
+                recorder_check(r, build_ids_put(&r->build_ids, r->writer));
         if (r->has_failed)
                 return;
         recorder_put_clocks(r, clock_read(CLOCK_REALTIME), clock_read((clockid_t)r->clock));

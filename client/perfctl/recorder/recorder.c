@@ -305,7 +305,7 @@ static void recorder_deinit(Recorder *r) {
         perfd_recording_writer_free(r->writer);
         recorder_state_free(r->state);
         recorder_files_deinit(&r->files);
-        file_build_ids_deinit(&r->build_ids);
+        build_ids_deinit(&r->build_ids);
         for (size_t i = 0; i < r->n_events; i++) {
                 free(r->events[i]->name);
                 free(r->events[i]->asked);

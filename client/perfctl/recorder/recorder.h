@@ -50,7 +50,7 @@ typedef struct Recorder {
         uint32_t *pids;   /* all that is recorded is of these and of what descends from them; with n_pids 0 of the whole host */
         size_t n_pids;
         ProcTasks early, here; /* of the whole host: before events were added, and when the stream began */
-        FileBuildIds build_ids;
+        BuildIds build_ids;
         unsigned callchain; /* PERFD_CALLCHAIN_, asked for: of events that are added later */
         bool has_failed;   /* which was said */
         bool has_begun;    /* the stream: its events are the writer's */
@@ -85,9 +85,6 @@ bool recorder_unwinds(const Recorder *r);
 
 /* events.c: the attr of an event by its name in perf list. False: it is none that is written. */
 bool recorder_event_find(const char *event, perfd_recorded_event *ret);
-
-/* files.c: code was mapped, of a file whose build id the recording does not have by a record. */
-void recorder_take_file(Recorder *r, uint32_t pid, uint64_t ino, perfd_text path);
 
 /* records.c: a side record of the stream. 0, or what perfd_recording_writer_put() gave. */
 int recorder_put_side_record(Recorder *r, const perfd_item *item);

@@ -44,6 +44,7 @@ static int put_mmap2(Recorder *r, const perfd_mmap2_record *m, const RecorderId 
         RecorderMmap2 record = { .pid = m->pid, .tid = m->tid, .addr = m->addr, .len = m->len, .pgoff = m->pgoff, .prot = m->prot,
                                  .flags = m->flags };
         uint16_t misc = PERF_RECORD_MISC_USER;
+        int code = 0;
 
         if (m->build_id.length > 0 && m->build_id.length <= sizeof(record.build_id.bytes)) {
                 misc |= MISC_MMAP_BUILD_ID;
@@ -58,7 +59,9 @@ static int put_mmap2(Recorder *r, const perfd_mmap2_record *m, const RecorderId 
         if ((m->prot & PROT_EXEC) == 0)
                 misc |= PERF_RECORD_MISC_MMAP_DATA;
         else if ((misc & MISC_MMAP_BUILD_ID) == 0)
-                recorder_take_file(r, m->pid, m->ino, m->filename);
+                code = build_ids_add(&r->build_ids, r->writer, m->pid, m->ino, m->filename);
+        if (code != 0)
+                return code;
         return recorder_put_record(r, PERF_RECORD_MMAP2, misc, &record, sizeof(record), m->filename, id);
 }
 

@@ -38,8 +38,10 @@ static int put_mmap2(void *userdata, const RunningMapping *running) {
 
         const uint32_t of_data = running->prot & PROT_EXEC ? 0 : PERF_RECORD_MISC_MMAP_DATA;
 
-        if (of_data == 0)
-                recorder_take_file(r, of->pid, of->ino, of->path);
+        const int code = of_data == 0 ? build_ids_add(&r->build_ids, r->writer, of->pid, of->ino, of->path) : 0;
+
+        if (code != 0)
+                return code;
         return recorder_put_record(r, PERF_RECORD_MMAP2, (uint16_t)(PERF_RECORD_MISC_USER | of_data), &m, sizeof(m), of->path, &id);
 }
 
