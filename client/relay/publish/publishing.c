@@ -220,9 +220,21 @@ bool publishing_is_done(const Publishing *p) {
         return all_is_stored(p) && status_is_done(p->status);
 }
 
+/* What perfd still had for a route was never held here, so nothing else would tell that it is missing. */
+static void say_unfinished(const Publishing *p) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < p->n_routes; i++)
+                n += !route_is_done(p->routes[i]);
+        if (p->is_stopping && n > 0)
+                log_print_with(LOG_WARNING, MESSAGE_NOT_PUBLISHING, LOG_FIELDS({ "REASON", "shutdown" }),
+                               "%zu routes did not come to their end in time: their last items, and their ledgers, were not stored, and are lost", n);
+}
+
 void publishing_free(Publishing *p) {
         if (!p)
                 return;
+        say_unfinished(p);
         if (spooling_count_unsafe(p) > 0)
                 log_print_with(LOG_WARNING, MESSAGE_NOT_PUBLISHING, LOG_FIELDS({ "REASON", "shutdown" }),
                                "%llu messages were not stored, and are lost", (unsigned long long)spooling_count_unsafe(p));
