@@ -104,7 +104,7 @@ def test_lists():
     with Daemon() as daemon:
         equal(offered(daemon, "watch", "--columns", "uid,"), ["uid,cgroup", "uid,container", "uid,exe", "uid,unit"], "columns")
         equal(offered(daemon, "watch", "--records", "comm,fo"), ["comm,fork"], "records")
-        equal(offered(daemon, "add", "cycles", "--callchain", "kernel,"), ["kernel,user"], "callchains")
+        equal(offered(daemon, "add", "cycles", "--callchain", "kernel,"), ["kernel,dwarf", "kernel,user"], "callchains")
         equal(offered(daemon, "add", "cycles", "--fallback", "cpu"), ["cpu-clock"], "what is no list")
         own = str(os.getpid())
         check(own in offered(daemon, "watch", "-p", own) and f"1,{own}" in offered(daemon, "stat", "--pid", f"1,{own}"), "processes")

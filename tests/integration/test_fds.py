@@ -134,6 +134,8 @@ def test_idle_connections():
                 equal(sorted(told), ["hello", "too-many-connections"], "what they were told")
                 check(int(told["hello"]) >= 8, f"only {told['hello']} of them were served")
                 equal(sum(map(int, told.values())), n, "answers")
+                # those that were refused are closed when they have been told so
+                wait_until(lambda: len(daemon.fds()) <= len(before) + int(told["hello"]), "the connections that were refused are closed")
                 equal(len(daemon.fds()), len(before) + int(told["hello"]), "fds")
                 root_is_served(daemon, "one")
             wait_until(lambda: daemon.fds() == before, "as before")
