@@ -22,7 +22,7 @@ VERBS = {
 ELSEWHERE = {"fleet": ["--nats", "nats://127.0.0.1:1", "hosts"]}  # asks another server, which is not there
 RECORDINGS = {"info": ["FILE"], "script": ["--input", "FILE"], "flame": ["--input", "FILE"],
               "export": ["--to", "folded", "--input", "FILE"], "report": ["--input", "FILE"]}  # reads a file that is no recording here, and asks nobody
-OPTIONAL = {"record", "report", "top", "script", "flame", "watch", "stat", "ledger", "plan"}  # that may have no argument at all
+OPTIONAL = {"record", "report", "top", "script", "flame", "info", "watch", "stat", "ledger", "plan"}  # that may have no argument at all
 
 
 def run(*arguments):

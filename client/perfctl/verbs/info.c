@@ -226,8 +226,7 @@ static int repair(const Perfctl *p, perfd_recording *r, const char *path) {
         return code != 0 ? code : ended;
 }
 
-static int info_of(Perfctl *p, perfd_recording *r, RecordingCounts *c) {
-        const char *path = p->arguments[0];
+static int info_of(Perfctl *p, perfd_recording *r, RecordingCounts *c, const char *path) {
         const bool is_to_mend = perfctl_get(p, "repair");
         int code;
 
@@ -247,10 +246,17 @@ static int info_of(Perfctl *p, perfd_recording *r, RecordingCounts *c) {
 }
 
 static int info_run(Perfctl *p) {
-        perfd_recording *r = must_have(perfd_recording_new());
+        const char *input = perfctl_get(p, "input");
         RecordingCounts c = RECORDING_COUNTS_NULL;
-        int code = info_of(p, r, &c);
+        perfd_recording *r;
+        int code;
 
+        if (input && p->n_arguments > 0)
+                return perfctl_fail(p, PERFCTL_USAGE, "%s and --input %s are two recordings: name one", p->arguments[0], input);
+        if (!input)
+                input = p->n_arguments > 0 ? p->arguments[0] : "perf.data";
+        r = must_have(perfd_recording_new());
+        code = info_of(p, r, &c, input);
         perfd_recording_free(r);
         recording_counts_deinit(&c);
         return code;
@@ -258,10 +264,11 @@ static int info_run(Perfctl *p) {
 
 const Verb verb_info = {
         .name = "info",
-        .arguments = "FILE",
+        .arguments = "[FILE]",
         .help = "show what a recording of perf has, and what is damaged",
-        .options = { { .name = "repair", .help = "make what is whole of it a recording that perf reads; FILE.old is what it was" } },
-        .min_arguments = 1,
+        .options = { { .name = "input", .letter = 'i', .argument = "FILE", .help = "the recording, as FILE; perf.data if neither is given",
+                       .words = WORDS_FILES },
+                     { .name = "repair", .help = "make what is whole of it a recording that perf reads; FILE.old is what it was" } },
         .max_arguments = 1,
         .words = WORDS_FILES,
         .is_offline = true,
