@@ -88,6 +88,7 @@ def test_alone():
         client.stop()
         equal((len(take_all(client)), client.pooled), (CALLS + 1, 0), "items, and packets in the pool")
         client.socket.close()
+        wait_until(lambda: not [fd for fd in daemon.fds() if "perfd-packets" in fd], "the first one has gone, and what it had")
         request = pb.SubscribeRequest(events=["calls"], ring_bytes=RING, pool=True)
         with daemon.client(stream=True) as first, daemon.client(stream=True) as second:
             for client, blocks in ((first, 0), (second, POOL // 512)):
