@@ -81,7 +81,7 @@ def test_names():
 def test_granted():
     """To whom samples with addresses of the kernel are granted, and as long as there are any."""
     config = rules(f'{{ users: [{ANN}], subscribe: ["*"] }}', f'{{ users: [{BOB}], subscribe: [calls], status: true, stat: true, own-processes: true }}',
-                   f"{{ users: [{EVE}], status: true }}")
+                   f"{{ users: [{EVE}], status: true }}", f"{{ users: [{EVE - 1}], subscribe: ['*'], where: 'cpu == 900' }}")
     address = [next(address for address, names in places()[0].items() if ("vfs_read", "") in names)]
     body = {"kernel_names": pb.KernelNamesRequest(addresses=address)}
     with Daemon(config) as daemon, daemon.client() as root, daemon.client_of(ANN, groups=()) as ann, daemon.client_of(BOB, groups=()) as bob, \
@@ -101,6 +101,12 @@ def test_granted():
         with daemon.client() as limited_to_chains:
             limited_to_chains.request(hello=pb.Hello(protocol=1, program="limited", limit=pb.Limit(name="somebody", events=["chains"])))
             equal(ask(limited_to_chains, address).names[0].symbol, b"vfs_read", "what a relay's client is told")
+        with daemon.client_of(EVE - 1, groups=()) as ruled:
+            all_refused(ruled)
+        for where in "next_pid == 1", "cpu == 900":  # of which the event has no field, and no sample
+            with daemon.client() as by_predicate:
+                by_predicate.request(hello=pb.Hello(protocol=1, program="limited", limit=pb.Limit(name="somebody", events=["*"], where=where)))
+                all_refused(by_predicate)
         root.request(remove=pb.SelectRequest(names=["chains"]))
         all_refused(ann)
         equal(ask(root, address).names[0].symbol, b"vfs_read", "what root is told")

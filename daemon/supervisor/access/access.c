@@ -87,10 +87,12 @@ bool access_has_raw(const Access *a) {
         return !a->limit || a->limit->raw;
 }
 
-bool access_has_counts(const Access *a, const char *name) {
-        const bool is_whole = !(a->rule && a->rule->where) && !(a->limit && *a->limit->where);
+bool access_has_all_samples(const Access *a, const char *name) {
+        return access_has_samples(a, name) && !(a->rule && a->rule->where) && !(a->limit && *a->limit->where);
+}
 
-        return access_has_status(a) || (access_has_samples(a, name) && is_whole);
+bool access_has_counts(const Access *a, const char *name) {
+        return access_has_status(a) || access_has_all_samples(a, name);
 }
 
 bool access_may_add(const Access *a) {

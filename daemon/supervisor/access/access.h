@@ -41,6 +41,8 @@ int access_check_limit(const Perfd__V1__Limit *limit, Explanation *e);
 bool access_has_status(const Access *a);
 /* Samples of an event of this name. Other names than this one say nothing of it: for a glob, ask of each event that it means. */
 bool access_has_samples(const Access *a, const char *name);
+/* The same, and no predicate selects some of them, or none. */
+bool access_has_all_samples(const Access *a, const char *name);
 /* All samples of an event of this name, and so how many there are: not those that a predicate selects, or that it emits. */
 bool access_has_counts(const Access *a, const char *name);
 /* Some event, and change or remove it: supervisor/events/own.h says which. */

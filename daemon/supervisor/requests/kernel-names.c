@@ -4,7 +4,7 @@
  * It must not tell who does not know it where the kernel lies (KASLR): an address that is asked for at random, and has a name, would. So those
  * are answered to clients that get addresses of the kernel anyway, in samples: of an event that is there, with an ip or a callchain of the
  * kernel, whose samples the socket, the rules and the limit of the connection grant. One of these addresses, whose low bits say which function
- * it is in, and a copy of the kernel are all that it takes. Nothing is kept of what was delivered: it would cost the dispatcher
+ * it is in, and a copy of the kernel are all that it takes. With a predicate nobody knows whether there is ever one. Nothing is kept of what was delivered: it would cost the dispatcher
  * something for each sample.
  *
  * The list of symbols is read as a trial is run, with checkpoints, and is kept while somebody goes on asking.
@@ -37,10 +37,10 @@ static int check_access(const RequestContext *a, Explanation *e) {
                 return 0; /* it may add such an event */
         for (const Registration *g = a->requests->events->registrations; g; g = g->next)
                 if (!g->event->external && g->plan.n_attrs > 0 && has_kernel_addresses(&g->plan.attrs[0]) &&
-                    access_has_samples(&a->access, g->event->spec.name))
+                    access_has_all_samples(&a->access, g->event->spec.name))
                         return 0;
         return refuse(e, REFUSED_DENIED, "not-granted", "names of kernel addresses are for those who get such addresses of perfd: there is no event "
-                      "with an ip or a callchain of the kernel whose samples are granted here");
+                      "with an ip or a callchain of the kernel whose samples are granted here without a predicate");
 }
 
 /* ---- the list ---------------------------------------------------------------------------------------------------------------------- */
