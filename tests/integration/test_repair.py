@@ -83,5 +83,29 @@ def test_tracepoints():
         equal(after, before, "perfctl script")
 
 
+def test_cannot_be_mended():
+    """Where the ids of an event were changed, no end of the records mends it: it stays as it was, and perfctl does not say that it has."""
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        path = os.path.join(folder, "perf.data")
+        record(path, "-q", "-F", "2000", "-e", "cpu-clock,page-faults")
+        with open(path, "r+b") as f:
+            header = f.read(40)
+            attr_size, attrs = struct.unpack_from("=QQ", header, 16)
+            f.seek(attrs + attr_size - 16)
+            ids, size = struct.unpack("=QQ", f.read(16))
+            for at in range(ids, ids + size, 8):  # of each CPU
+                f.seek(at + 6)
+                f.write(b"\x55")
+            f.seek(0)
+            before = f.read()
+        ran = run([PERFCTL, "info", "--repair", path])
+        equal(ran.returncode, 1, ran.stderr)
+        check(ran.stderr.startswith(f"perfctl: info: {path}: it cannot be mended, and stays as it was: ".encode()), ran.stderr)
+        with open(path, "rb") as f:
+            equal(f.read() == before, True, "whether it is as it was")
+        equal(os.listdir(folder), ["perf.data"], "files")
+        equal(run([PERFCTL, "info", "-i", os.path.join(folder, "none")]).returncode, 1, "info of no file, by its option")
+
+
 if __name__ == "__main__":
     perfd.main(globals())

@@ -29,13 +29,13 @@ static const char *type_name(uint32_t type, char name[static NAME_SIZE]) {
         return name;
 }
 
-static int read_all(Perfctl *p, perfd_recording *r, RecordingCounts *c) {
+static int read_all(const Perfctl *p, perfd_recording *r, RecordingCounts *c, const char *path) {
         const perfd_recorded *record;
         int code;
 
         while ((code = perfd_recording_next(r, &record)) == 0)
                 recording_counts_add(c, r, record);
-        return code == PERFD_E_ENDED ? 0 : perfctl_fail(p, PERFCTL_FAILED, "%s: %s", p->arguments[0], perfd_recording_error(r));
+        return code == PERFD_E_ENDED ? 0 : perfctl_fail(p, PERFCTL_FAILED, "%s: %s", path, perfd_recording_error(r));
 }
 
 /* False: it is no file. */
@@ -204,6 +204,26 @@ static bool lacks_formats(perfd_recording *r) {
         return has_tracepoint && !has_formats;
 }
 
+/* What was changed in the header or the attrs, no end before it mends. 0, or PERFCTL_FAILED after a message. */
+static int check_mended(const Perfctl *p, const char *part, const char *path) {
+        perfd_recording *r = must_have(perfd_recording_new());
+        RecordingCounts c = RECORDING_COUNTS_NULL;
+        const perfd_damage *damage;
+        int code;
+
+        if (perfd_recording_open(r, part) != 0)
+                code = perfctl_fail(p, PERFCTL_FAILED, "%s: it cannot be mended: behind the repair: %s; it stays as it was", path, perfd_recording_error(r));
+        else
+                code = read_all(p, r, &c, path);
+        damage = code == 0 ? perfd_recording_damage(r, 0) : NULL;
+        if (damage)
+                code = perfctl_fail(p, PERFCTL_FAILED, "%s: it cannot be mended, and stays as it was: what is left up to its first cut is damaged at byte "
+                                    "%" PRIu64 ": %s; `perfctl script` reads what is whole", path, damage->offset, damage->text);
+        perfd_recording_free(r);
+        recording_counts_deinit(&c);
+        return code;
+}
+
 /* Beside its output, which says what was found. */
 static int repair(const Perfctl *p, perfd_recording *r, const char *path) {
         OutputFile file = OUTPUT_FILE_NULL;
@@ -217,6 +237,8 @@ static int repair(const Perfctl *p, perfd_recording *r, const char *path) {
         output_file_limit(&file, path);
         if (perfd_recording_repair(r, fileno(file.out)) != 0)
                 code = perfctl_fail(p, PERFCTL_FAILED, "%s: %s", path, perfd_recording_error(r));
+        if (code == 0)
+                code = check_mended(p, file.part, path);
         ended = output_file_close(p, &file, code == 0);
         if (code == 0 && ended == 0)
                 (void)perfctl_fail(p, PERFCTL_OK, "%s: what is whole of it is a recording now; as it was it is %s.old", path, path);
@@ -234,7 +256,7 @@ static int info_of(Perfctl *p, perfd_recording *r, RecordingCounts *c, const cha
                 return perfctl_fail(p, PERFCTL_USAGE, "--repair: stdin is no file");
         if (perfd_recording_open(r, path) != 0)
                 return perfctl_fail(p, PERFCTL_FAILED, "%s: %s", path, perfd_recording_error(r));
-        code = read_all(p, r, c);
+        code = read_all(p, r, c, path);
         if (code != 0)
                 return code;
         code = p->json ? put_json(p, r, c) : put_text(p, r, c, path);
