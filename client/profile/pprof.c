@@ -169,17 +169,34 @@ static int mappings_init(Mappings *m, const Profile *p) {
         return r;
 }
 
+/* "/usr/bin/make": no "[kernel.kallsyms]", and no library, as "/usr/lib/libc.so.6". */
+static bool is_program(const char *dso) {
+        const char *slash = strrchr(dso, '/'), *so = slash ? strstr(slash, ".so") : NULL;
+
+        return slash && !(so && (so[3] == '\0' || so[3] == '.'));
+}
+
+static int put_mapping(Writer *w, uint32_t index) {
+        Pprof__Profile part = PPROF__PROFILE__INIT;
+        Pprof__Mapping *mapping = &w->mappings.list[index];
+
+        part.n_mapping = 1;
+        part.mapping = &mapping;
+        return put(w, &part);
+}
+
+/* Readers take the first one for the program. */
 static int put_mappings(Writer *w) {
-        int r = 0;
+        const Mappings *m = &w->mappings;
+        uint32_t first = 0;
+        int r;
 
-        for (uint32_t i = 0; r == 0 && i < w->mappings.n; i++) {
-                Pprof__Profile part = PPROF__PROFILE__INIT;
-                Pprof__Mapping *mapping = &w->mappings.list[i];
-
-                part.n_mapping = 1;
-                part.mapping = &mapping;
-                r = put(w, &part);
-        }
+        while (first < m->n && !is_program(w->p->strings[m->list[first].filename - 1]))
+                first++;
+        r = first < m->n ? put_mapping(w, first) : 0;
+        for (uint32_t i = 0; r == 0 && i < m->n; i++)
+                if (i != first)
+                        r = put_mapping(w, i);
         return r;
 }
 

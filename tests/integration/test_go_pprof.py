@@ -14,8 +14,8 @@ ROW = re.compile(r"(\d+)(?:ns)? +[\d.]+% +[\d.]+% +(\d+)(?:ns)? +[\d.]+%  (.*?)(
 UNNAMED = re.compile("0x[0-9a-f]+")
 
 
-def top(path, *options):
-    """{name: (flat, cumulative)} of cpu-clock, in ns, of all nodes."""
+def top(path, *options, program=None):
+    """{name: (flat, cumulative)} of cpu-clock, in ns, of all nodes; and it is called a profile of that program."""
     if not shutil.which("go"):
         raise Skip("go is not installed (golang-go)")
     environment = {"PATH": os.environ["PATH"], "HOME": test_views.FOLDER.name}
@@ -23,6 +23,7 @@ def top(path, *options):
                           *options, path, env=environment).stdout.decode()
     head, _, rows = text.partition(" flat%")
     check("\nShowing nodes accounting for " in head and rows, text)
+    check(program is None or f"File: {program}\n" in head, head)
     rows = [ROW.fullmatch(row.strip()) for row in rows.splitlines()[1:]]
     check(all(rows), text)
     return {row[3]: (int(row[1]), int(row[2])) for row in rows}
@@ -60,7 +61,7 @@ def test_functions():
 
 def test_lines():
     """With inlined functions: of each line of each function what was spent there."""
-    nodes = top(export(test_inline.recording(), "lines.pb.gz", "--inline"), "-sample_index=1", "-lines")
+    nodes = top(export(test_inline.recording(), "lines.pb.gz", "--inline"), "-sample_index=1", "-lines", program="program")
     rows = test_inline.rows("--inline", "--sort", "symbol,line", "--dso", "program")
     ours = {f"{function} {line}": row["period"] for (function, line), row in rows.items() if line}
     check(any(name.startswith("innermost ") for name in ours), ours)
