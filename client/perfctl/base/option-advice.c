@@ -1,4 +1,4 @@
-/* Of perf-stat(1), perf-report(1) and perf-script(1) those that their users take for granted; what is only near a name is near.c's. */
+/* Of perf-stat(1), perf-record(1), perf-report(1) and perf-script(1) those that their users take for granted; what is only near a name is near.c's. */
 #include "client/perfctl/base/option-advice.h"
 
 #include <string.h>
@@ -28,6 +28,16 @@ static const OptionAdvice of_stat[] = {
         { "scale", 0, "counts are always scaled, and the part is shown" },
         { "no-inherit", 'i', "here it is --no-inherit" },
         { "log-fd", 0, "here it is --output /dev/fd/N" },
+};
+
+static const OptionAdvice of_record[] = {
+        { "call-graph", 0, "here it is -g, or --callchain kernel,user, and --callchain dwarf" },
+        { "switch-output", 0, "here it is --rotate SIZE or TIME" },
+        { "switch-max-files", 0, "here it is --keep N" },
+        { "quiet", 'q', "`2>/dev/null` leaves out what is said" },
+        { "no-buildid", 'B', "build ids are always there" },
+        { "buildid-all", 0, "build ids of all that is mapped are always there" },
+        { "timestamp", 'T', "it is always there" },
 };
 
 static const OptionAdvice of_report[] = {
@@ -65,6 +75,7 @@ static const struct {
         size_t n;
 } of_verbs[] = {
         { "stat", of_stat, sizeof(of_stat) / sizeof(*of_stat) },
+        { "record", of_record, sizeof(of_record) / sizeof(*of_record) },
         { "report", of_report, sizeof(of_report) / sizeof(*of_report) },
         { "script", of_script, sizeof(of_script) / sizeof(*of_script) },
 };
