@@ -14,7 +14,7 @@
 #define BRANCH_HW_INDEX (1U << 17)                    /* PERF_SAMPLE_BRANCH_HW_INDEX */
 #define BRANCH_COUNTERS (1U << 19)                    /* PERF_SAMPLE_BRANCH_COUNTERS, Linux 6.8 */
 #define ID_BITS (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)
-#define NO_EVENT "its id is that of no event"
+#define NO_EVENT "its id is that of no event; Linux since 6.3 may write that of another tool, where both trace one software event"
 #define KERNEL_RECORDS 64 /* types from there on are perf's own */
 
 /* ---- whose it is ------------------------------------------------------------------------------------------------------------- */

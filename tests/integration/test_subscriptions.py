@@ -22,22 +22,24 @@ connections: {{max: 10000, per-uid: 10000}}
 EVENTS = ("syscalls:sys_enter_lseek", "syscalls:sys_exit_lseek", "raw_syscalls:sys_enter", "raw_syscalls:sys_exit")
 FIELDS = {"syscalls:sys_enter_lseek": "offset", "syscalls:sys_exit_lseek": "ret",
           "raw_syscalls:sys_enter": "args[1]", "raw_syscalls:sys_exit": "ret"}
+TURNS = 200  # of a seeker, for each word
 BASE = 1 << 40  # of offsets: no other call has such an argument, or gives such a number
 
-# Moves to one offset after the other: those on its command line, or from BASE on without end, until stdin is closed.
-SEEKER = """
-import os, select, sys, time
+# Moves to one offset after the other: those of a list, or from one on until a word comes; or so many for each word until "stop",
+# so that there are never more than queues have places for, as long as a test may take.
+SEEKER = f"""
+import os, select, sys
 fd = os.memfd_create("seeker")
 print("ready", flush=True)
 sys.stdin.readline()
-if len(sys.argv) > 2:
+offset, how = int(sys.argv[1]), sys.argv[2]
+if how == "list":
     for offset, times in (map(int, word.split(":")) for word in sys.stdin.readline().split()):
         for _ in range(times):
             os.lseek(fd, offset, os.SEEK_SET)
 else:
-    offset = int(sys.argv[1])
-    while not select.select([sys.stdin], [], [], 0.001)[0]:
-        for _ in range(20):
+    while sys.stdin.readline() != "stop\\n" if how == "turns" else not select.select([sys.stdin], [], [], 0.001)[0]:
+        for _ in range({TURNS} if how == "turns" else 20):
             os.lseek(fd, offset, os.SEEK_SET)
             offset += 1
     print(offset, flush=True)
@@ -171,7 +173,7 @@ def test_come_and_go():
     n, step = (200, 256) if SLOW else (900, 1024)
     dice = random.Random(64)
     event = "syscalls:sys_enter_lseek"
-    with Daemon(CONFIG.format(most=MOST)) as daemon, daemon.client() as control, Seeker(BASE) as seeker:
+    with Daemon(CONFIG.format(most=MOST)) as daemon, daemon.client() as control, Seeker(BASE, "turns") as seeker:
         add(control, {"event": event, "target": pb.Target(pids=[seeker.pid])})
         live, rounds = {}, collections.Counter()
 
@@ -183,8 +185,9 @@ def test_come_and_go():
 
         for rest in range(n):
             begin(rest)
-        seeker.say("go")
+        seeker.say("begin")
         for _ in range(100 if SLOW else 400):
+            seeker.say("go on")
             rest = dice.randrange(n)
             client, items, order = live.pop(rest)
             check_progress(finish(client, items), order, step, rest, None)
@@ -252,7 +255,7 @@ def test_removed_before():
     """Who subscribes as somebody else did gets no samples of an event that was removed before, which it was never told of."""
     event, other = "syscalls:sys_enter_lseek", "syscalls:sys_exit_lseek"
     wishes = {"where": "pid > 1", "payload": pb.PAYLOAD_FIELDS}
-    with Daemon(CONFIG.format(most=100)) as daemon, daemon.client() as control, Seeker(BASE) as seeker:
+    with Daemon(CONFIG.format(most=100)) as daemon, daemon.client() as control, Seeker(BASE, "flow") as seeker:
         target = pb.Target(pids=[seeker.pid])
         # samples of clients are waited for, so that others are on their way for a while
         add(control, {"event": other, "target": target}, {"event": "external:seldom", "fields": [pb.ExternalField(name="n", type="u8")]})

@@ -305,9 +305,9 @@ def test_fixed_period():
     """It is in no sample: each stands for as many as its event says; and each sample has the name that its thread had at its time."""
     path = os.path.join(FOLDER.name, "fixed.data")
     load = "import os; [open('/proc/self/comm', 'w').write(f'n{i}') and os.getppid() for i in range(200)]"
-    run("perf", "record", "-q", "-a", "-g", "-c", "3", "-e", "page-faults", "-e", "raw_syscalls:sys_enter", "-o", path, "--", sys.executable, "-c", load)
-    every = samples("page-faults", path=path)
-    sums = sums_of(perfctl("export", "--to", "folded", "-i", path, "page-faults").stdout)
+    run("perf", "record", "-q", "-a", "-g", "-c", "3", "-e", "minor-faults", "-e", "raw_syscalls:sys_enter", "-o", path, "--", sys.executable, "-c", load)
+    every = samples("minor-faults", path=path)
+    sums = sums_of(perfctl("export", "--to", "folded", "-i", path, "minor-faults").stdout)
     equal(sum(sums.values()), 3 * len(every), "page faults")
     theirs = run("perf", "script", "--ns", "-F", "comm,tid,time", "-i", path).stdout.decode()
     theirs = [m.groups() for m in re.finditer(r"^ *(\S.*?) +(-?\d+) +(\d+\.\d{9}): *$", theirs, re.M)]
