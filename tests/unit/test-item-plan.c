@@ -295,6 +295,51 @@ static void test_parts(void **state) {
         }
 }
 
+/* The thread is called otherwise from now on. */
+static void play_name(Printer *p, uint32_t tid, const char *name, size_t length) {
+        Perfd__V1__Packet packet = PERFD__V1__PACKET__INIT;
+        PlayedTask task;
+        Perfd__V1__Task *tasks[] = { &task.message };
+
+        play_task_init(&task);
+        task.message.tid = tid;
+        task.message.comm = play_text(name, length);
+        packet.sequence = ++p->sequence;
+        packet.tasks = tasks;
+        packet.n_tasks = 1;
+        play_packet(p->daemon, &packet);
+        process(p, 0);
+}
+
+/* Who, and what is behind the fields, repeats itself in part: each part of it may be the one that differs from what was written before. */
+static void test_repeated_parts(void **state) {
+        static const char *const names[] = { "a", "b", "fifteen letters", "exactly sixteen.", "seventeen letters", "\x1b\\\"", "" };
+        Printer *p = *state;
+        uint64_t random = 88172645463325252;
+
+        play_event(p, 9, "group:event", 6, 3);
+        process(p, 0);
+        for (size_t i = 0; i < 3000; i++) {
+                PlayedItem item;
+
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                if (i % 10 == 0)
+                        play_name(p, 11 + (uint32_t)(random >> 20) % 2, names[i / 10 % 7], strlen(names[i / 10 % 7]));
+                item_init(&item, 9, 6, 3, 7, "text", 4);
+                item.message.cpu = random % 2;
+                item.message.pid = random >> 1 & 1 ? 10 : 12;
+                item.message.tid = random >> 2 & 1 ? 11 : 12;
+                item.message.period = random >> 3 & 1;
+                item.message.ip = (random >> 4 & 1) * UINT64_C(0xffffffff81000000);
+                item.message.address = (random >> 5 & 1) * UINT64_MAX;
+                item.message.id = (random >> 6 & 1) * UINT64_MAX;
+                item.message.stream_id = (random >> 7 & 1) * UINT64_MAX;
+                play_item(p, &item.message);
+        }
+}
+
 /* Many events; half of them are removed and described anew, with other fields under the same id. */
 static void test_events(void **state) {
         Printer *p = *state;
@@ -350,6 +395,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_expected, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_kinds, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_parts, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_repeated_parts, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_events, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_long_name, set_up, tear_down),
         };

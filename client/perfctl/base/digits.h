@@ -64,6 +64,10 @@ static __attribute__((noinline, unused)) char *decimal_put_long(char *to, uint64
 
 /* Up to DECIMAL_ROOM digits; gives the end. */
 static inline char *decimal_put(char *to, uint64_t number) {
+        if (number < 10) {
+                *to = (char)('0' + number);
+                return to + 1;
+        }
         return number < 100000000 ? digits_put_short(to, (uint32_t)number) : decimal_put_long(to, number);
 }
 
@@ -89,8 +93,13 @@ static inline void hex_put_8(char *to, uint32_t number) {
 
 /* Up to HEX_ROOM digits, without 0x, where there is room for as many; gives the end. What is written behind it means nothing. */
 static inline char *hex_put(char *to, uint64_t number) {
-        const size_t n = number ? (67 - (size_t)__builtin_clzll(number)) / 4 : 1;
+        size_t n;
 
+        if (number < 10) {
+                *to = (char)('0' + number);
+                return to + 1;
+        }
+        n = (67 - (size_t)__builtin_clzll(number)) / 4;
         number <<= 64 - 4 * n;
         hex_put_8(to, (uint32_t)(number >> 32));
         if (n > 8)

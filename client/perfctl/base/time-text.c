@@ -7,19 +7,34 @@
 #define NSEC_PER_USEC INT64_C(1000)
 #define SECOND_WIDTH 7 /* of a clock that began at boot, for the first four months */
 
+static char *put_nanoseconds(char *to, uint32_t nsec) {
+        *to = '.';
+        to[1] = (char)('0' + nsec / 100000000);
+        digits_put_8(to + 2, nsec % 100000000);
+        return to + 10;
+}
+
 /* Seconds and nine digits. */
 static void put_seconds(Output *o, uint64_t nsec, bool is_padded) {
         char *to = output_begin(o, SECOND_WIDTH + DECIMAL_ROOM + 10);
         const uint64_t second = nsec / (uint64_t)NSEC_PER_SEC;
-        const uint32_t rest = (uint32_t)(nsec % (uint64_t)NSEC_PER_SEC);
 
         for (uint64_t least = UINT64_C(1000000); is_padded && least > 1 && second < least; least /= 10) /* SECOND_WIDTH */
                 *to++ = ' ';
-        to = decimal_put(to, second);
-        *to++ = '.';
-        *to = (char)('0' + rest / 100000000);
-        digits_put_8(to + 1, rest % 100000000);
-        output_end(o, to + 9);
+        output_end(o, put_nanoseconds(decimal_put(to, second), (uint32_t)(nsec % (uint64_t)NSEC_PER_SEC)));
+}
+
+/* The same, neither padded nor with new words before the next second. */
+static void put_clock(TimeText *t, Output *o, uint64_t nsec) {
+        const int64_t second = (int64_t)(nsec / (uint64_t)NSEC_PER_SEC);
+        char *to = output_begin(o, sizeof(t->words) + 10);
+
+        if (!*t->words || second != t->second) {
+                t->second = second;
+                t->n_words = (size_t)(decimal_put(t->words, (uint64_t)second) - t->words);
+        }
+        memcpy(to, t->words, sizeof(t->words)); /* all of it, which is one instruction or two */
+        output_end(o, put_nanoseconds(to + t->n_words, (uint32_t)(nsec - (uint64_t)second * (uint64_t)NSEC_PER_SEC)));
 }
 
 /* Streams in the order of each CPU go back in time too. */
@@ -64,8 +79,10 @@ void time_text_put(TimeText *t, Output *o, uint64_t nsec, bool is_padded) {
                         output_put_char(o, ' ');
         } else if (t->form == TIME_WALL)
                 put_wall(t, o, nsec);
+        else if (t->form == TIME_CLOCK && !is_padded)
+                put_clock(t, o, nsec);
         else if (t->form == TIME_CLOCK)
-                put_seconds(o, nsec, is_padded);
+                put_seconds(o, nsec, true);
         else
                 put_delta(t, o, nsec, is_padded);
 }

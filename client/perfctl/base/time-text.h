@@ -13,8 +13,8 @@ typedef struct TimeText {
         TimeForm form;
         int64_t wall_offset; /* CLOCK_REALTIME - the stream's clock, ns */
         uint64_t before;     /* TIME_DELTA: the time before; 0: none yet */
-        int64_t second;      /* TIME_WALL: of the words */
-        char words[32];      /* "Nov 23 20:13:45"; "" before the first */
+        int64_t second;      /* of the words */
+        char words[32];      /* TIME_WALL: "Nov 23 20:13:45", TIME_CLOCK: "36082"; "" before the first */
         size_t n_words;
 } TimeText;
 

@@ -1,63 +1,71 @@
 /*
- * The line of a sample that is what most are, in one go: the plan says where each value is and how it is written, so that nothing is asked of
- * the library but what a print format shows. What has to be escaped, or does not fit, is written as any other.
+ * The line of a sample that is what most are, in one go: the plan says where each value is and how it is written, and how much room a line takes
+ * at the most, so that nothing is asked of the output, and of the library but what a print format shows. What has to be escaped, or does not fit,
+ * is written as any other.
  */
 #include "client/perfctl/item/line.h"
 
 #include "client/perfctl/base/plain.h"
 #include "client/perfctl/base/text.h"
+#include "client/perfctl/item/known-pieces.h"
 
-#define COMM_ROOM ((size_t)64)
-#define NUMBER_ROOM (1 + DECIMAL_ROOM) /* and what is before it */
-#define RENDER_ROOM ((size_t)512)      /* nearly all are shorter */
-
-static char *put_element(char *to, const PlannedField *f, uint64_t number) {
-        switch ((ValueForm)f->form) {
-        case VALUE_HEX:
-                memcpy(to, "0x", 2);
-                return hex_put(to + 2, number & f->mask);
-        case VALUE_SIGNED:
-                return signed_put(to, (int64_t)number);
-        default:
-                return decimal_put(to, number);
-        }
+/* What is left of a line, behind something that was written without the plan. */
+static char *go_on(Output *o, const ItemPlan *plan) {
+        return output_begin(o, plan->room);
 }
 
-static void put_numbers(Output *o, const PlannedField *f, const uint64_t *numbers) {
-        char *to = plan_put(output_begin(o, f->n_key + PLAN_PIECE + (f->count + 2) * NUMBER_ROOM), f->key, f->n_key);
+static char *put_element(char *to, ValueForm form, uint64_t mask, uint64_t number) {
+        if (form == VALUE_HEX)
+                return hex_put((char *)mempcpy(to, "0x", 2), number & mask);
+        return form == VALUE_SIGNED ? signed_put(to, (int64_t)number) : decimal_put(to, number);
+}
 
-        if (!f->is_array) {
-                output_end(o, put_element(to, f, *numbers));
-                return;
-        }
+/* The form is a constant where it is called: a loop of its own for each. */
+static inline __attribute__((always_inline)) char *put_array(char *to, const PlannedField *f, ValueForm form, const uint64_t *numbers) {
         *to++ = '{';
         for (uint32_t i = 0; i < f->count; i++) {
-                if (i > 0)
-                        *to++ = ',';
-                to = put_element(to, f, numbers[i]);
+                to = put_element(to, form, f->mask, numbers[i]);
+                *to++ = ',';
         }
+        to -= f->count > 0; /* the last comma */
         *to++ = '}';
-        output_end(o, to);
+        return to;
 }
 
-static void put_text(Output *o, const PlannedField *f, perfd_text text) {
-        output_end(o, plan_put(output_begin(o, f->n_key + PLAN_PIECE), f->key, f->n_key));
+static char *put_numbers(char *to, const PlannedField *f, const uint64_t *numbers) {
+        if (!f->is_array)
+                return put_element(to, (ValueForm)f->form, f->mask, *numbers);
+        switch ((ValueForm)f->form) {
+        case VALUE_HEX:
+                return put_array(to, f, VALUE_HEX, numbers);
+        case VALUE_SIGNED:
+                return put_array(to, f, VALUE_SIGNED, numbers);
+        default:
+                return put_array(to, f, VALUE_UNSIGNED, numbers);
+        }
+}
+
+static char *put_text(Output *o, const ItemPlan *plan, char *to, perfd_text text) {
+        if (text.length > 0 && text.length <= TEXT_ROOM && plain_is(text.bytes, text.length, PLAIN_VALUE))
+                return (char *)mempcpy(to, text.bytes, text.length);
+        output_end(o, to);
         text_put_value(o, text);
+        return go_on(o, plan);
 }
 
 /* Where it belongs, and it stays there if nothing in it has to be escaped. */
-static void put_rendered(const ItemText *t, const PlannedField *f, const perfd_item *item) {
+static char *put_rendered(const ItemText *t, const ItemPlan *plan, const PlannedField *f, char *value, const perfd_item *item) {
         const perfd_symbols symbols = { .size = sizeof(symbols), .find = kallsyms_find, .userdata = t->symbols };
-        char *value = plan_put(output_begin(t->out, f->n_key + PLAN_PIECE + RENDER_ROOM), f->key, f->n_key);
         const size_t n = perfd_item_render(item, f->index, &symbols, value, RENDER_ROOM);
         perfd_value v;
 
         if (n > 0 && n < RENDER_ROOM && plain_is(value, n, f->is_quoted ? PLAIN_VALUE : PLAIN_TEXT))
-                output_end(t->out, value + n);
-        else if (perfd_item_get(item, f->index, &v)) {
-                output_end(t->out, value);
-                item_value_put(t, item, f->index, &v);
-        }
+                return value + n;
+        if (!perfd_item_get(item, f->index, &v))
+                return value - f->n_key;
+        output_end(t->out, value);
+        item_value_put(t, item, f->index, &v);
+        return go_on(t->out, plan);
 }
 
 /* The kernel's -1: of a task that has no number any more, because it is gone. */
@@ -68,20 +76,19 @@ static char *put_task_number(char *to, uint32_t number) {
         return to + 2;
 }
 
-/* "CPU	COMM-PID/TID	EVENT" */
-static void put_head(Output *o, const ItemPlan *plan, const perfd_plain_sample *s) {
+/* "	CPU	COMM-PID/TID	" */
+static char *make_head(Output *o, const ItemPlan *plan, char *to, const perfd_plain_sample *s) {
         const bool has_tid = s->tid > 0 || s->comm.length > 0;
-        char *to = output_begin(o, 4 * NUMBER_ROOM + COMM_ROOM);
 
         *to++ = '\t';
         to = decimal_put(to, s->cpu);
         *to++ = '\t';
-        if (s->comm.length <= COMM_ROOM && plain_is(s->comm.bytes, s->comm.length, PLAIN_TEXT))
+        if (s->comm.length <= TEXT_ROOM && plain_is(s->comm.bytes, s->comm.length, PLAIN_TEXT))
                 to = (char *)mempcpy(to, s->comm.bytes, s->comm.length);
         else {
                 output_end(o, to);
                 text_put(o, s->comm.bytes, s->comm.length);
-                to = output_begin(o, 4 * NUMBER_ROOM);
+                to = go_on(o, plan);
         }
         *to++ = '-';
         if (s->pid > 0 || has_tid)
@@ -91,17 +98,29 @@ static void put_head(Output *o, const ItemPlan *plan, const perfd_plain_sample *
                 to = put_task_number(to, s->tid);
         }
         *to++ = '\t';
-        output_end(o, to);
-        output_end(o, plan_put(output_begin(o, plan->n_name + PLAN_PIECE), plan->name, plan->n_name));
+        return to;
+}
+
+static char *put_head(Output *o, const ItemPlans *plans, const ItemPlan *plan, char *to, const perfd_plain_sample *s) {
+        PieceKey key;
+        KnownPiece *piece;
+        char *end;
+
+        if (!known_head_key(s, &key))
+                return make_head(o, plan, to, s);
+        piece = known_piece_at(plans->pieces->heads, &key);
+        if (known_piece_is(piece, &key))
+                return plan_put(to, piece->bytes, piece->n);
+        end = make_head(o, plan, to, s);
+        if (plain_is(s->comm.bytes, s->comm.length, PLAIN_TEXT)) /* else it is not here in one piece */
+                known_piece_keep(piece, &key, to, end);
+        return end;
 }
 
 #define PUT_PAIR(to, has_pair, name) (*(to) = (has_pair) ? ' ' : '\t', (has_pair) = true, (char *)mempcpy((to) + 1, name "=", sizeof(name)))
-#define REST_ROOM (5 * (sizeof(" stream_id=0x") + DECIMAL_ROOM) + 2)
 
 /* What is not of its event, and the end of the line. */
-static void put_rest(Output *o, const perfd_plain_sample *s, bool has_pair) {
-        char *to = output_begin(o, REST_ROOM);
-
+static char *make_rest(char *to, const perfd_plain_sample *s, bool has_pair) {
         if (s->period > 0)
                 to = decimal_put(PUT_PAIR(to, has_pair, "period"), s->period);
         if (s->ip > 0)
@@ -115,21 +134,40 @@ static void put_rest(Output *o, const perfd_plain_sample *s, bool has_pair) {
         if (!has_pair)
                 *to++ = '\t'; /* as many columns as the others */
         *to++ = '\n';
-        output_end(o, to);
+        return to;
+}
+
+/* Of a tracepoint they are the same again and again; of other events each has an address of its own. */
+static char *put_rest(const ItemPlans *plans, const ItemPlan *plan, char *to, const perfd_plain_sample *s) {
+        const PieceKey key = known_rest_key(s);
+        KnownPiece *piece;
+        char *end;
+
+        if (plan->n_fields == 0)
+                return make_rest(to, s, false);
+        piece = known_piece_at(plans->pieces->rests, &key);
+        if (known_piece_is(piece, &key))
+                return plan_put(to, piece->bytes, piece->n);
+        end = make_rest(to, s, true);
+        known_piece_keep(piece, &key, to, end);
+        return end;
 }
 
 void plain_line_put(ItemText *t, const ItemPlan *plan, const perfd_item *item, const perfd_plain_sample *s) {
-        time_text_put(&t->time, t->out, s->time, false);
-        put_head(t->out, plan, s);
-        for (size_t i = 0; i < plan->n_fields; i++) {
-                const PlannedField *f = &plan->fields[i];
+        Output *o = t->out;
+        char *to;
 
+        time_text_put(&t->time, o, s->time, false);
+        to = put_head(o, t->plans, plan, output_begin(o, plan->room), s);
+        to = plan_put(to, plan->name, plan->n_name);
+        for (const PlannedField *f = plan->fields, *end = f + plan->n_fields; f < end; f++) {
+                to = plan_put(to, f->key, f->n_key);
                 if (f->form == VALUE_RENDERED)
-                        put_rendered(t, f, item);
+                        to = put_rendered(t, plan, f, to, item);
                 else if (f->form == VALUE_TEXT)
-                        put_text(t->out, f, s->texts[f->place]);
+                        to = put_text(o, plan, to, s->texts[f->place]);
                 else
-                        put_numbers(t->out, f, s->numbers + f->place);
+                        to = put_numbers(to, f, s->numbers + f->place);
         }
-        put_rest(t->out, s, plan->n_fields > 0);
+        output_end(o, put_rest(t->plans, plan, to, s));
 }

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "client/perfctl/item/known-pieces.h"
 #include "client/perfctl/print/json.h"
 #include "client/perfctl/base/memory.h"
 #include "client/perfctl/base/text.h"
@@ -25,6 +26,17 @@ static bool is_text(const perfd_field *f) {
         return f->kind == PERFD_TEXT || f->kind == PERFD_BYTES;
 }
 
+/* In JSON numbers are numbers. VALUE_RENDERED: by what writes any value. */
+static ValueForm form_of_json(const perfd_field *f) {
+        if (f->kind == PERFD_TEXT)
+                return VALUE_TEXT;
+        if (f->count > ARRAY_MAX)
+                return VALUE_RENDERED;
+        if (f->kind == PERFD_SIGNED)
+                return VALUE_SIGNED;
+        return f->kind == PERFD_UNSIGNED || f->kind == PERFD_POINTER ? VALUE_UNSIGNED : VALUE_RENDERED;
+}
+
 /* What perfd_item_render() makes of it. */
 static ValueForm form_of(const perfd_event *e, size_t i) {
         const perfd_field *f = &e->fields[i];
@@ -38,6 +50,18 @@ static ValueForm form_of(const perfd_event *e, size_t i) {
         if (f->kind == PERFD_POINTER || f->hex)
                 return VALUE_HEX;
         return f->kind == PERFD_SIGNED ? VALUE_SIGNED : VALUE_UNSIGNED;
+}
+
+/* Behind the key. */
+static size_t room_of(const PlannedField *f) {
+        switch ((ValueForm)f->form) {
+        case VALUE_RENDERED:
+                return RENDER_ROOM;
+        case VALUE_TEXT:
+                return TEXT_ROOM;
+        default:
+                return (f->count + 1) * ELEMENT_ROOM;
+        }
 }
 
 static uint32_t place_of(const perfd_event *e, size_t i) {
@@ -77,7 +101,7 @@ static void plan_add(PlannedField *list, size_t *n, const perfd_event *e, size_t
                 .kind = f->kind,
                 .is_array = f->count != 1,
                 .is_quoted = f->kind == PERFD_TEXT || (f->kind == PERFD_POINTER && f->n_values > 0),
-                .form = form_of(e, index),
+                .form = form == ITEM_FORM_JSON ? form_of_json(f) : form_of(e, index),
                 .count = f->count,
                 .place = place_of(e, index),
                 .mask = f->size > 0 && f->size < 8 ? ((uint64_t)1 << (8 * f->size)) - 1 : UINT64_MAX,
@@ -96,6 +120,14 @@ static void plan_put_name(ItemPlan *plan, ItemForm form, Output *o) {
                 text_put_string(o, plan->event->name);
         plan->n_name = o->n;
         put_piece(o);
+}
+
+/* False: no output has room for a whole line. */
+static bool plan_choose_room(ItemPlan *plan) {
+        plan->room = LINE_AROUND + plan->n_name + PLAN_PIECE;
+        for (size_t i = 0; i < plan->n_fields; i++)
+                plan->room += plan->fields[i].n_key + PLAN_PIECE + room_of(&plan->fields[i]);
+        return plan->room <= OUTPUT_ROOM;
 }
 
 /* From the output into memory of its own. */
@@ -126,7 +158,10 @@ static void plan_make(ItemPlan *plan, const perfd_event *event, ItemForm form) {
         for (size_t i = 0; i < event->n_fields && form == ITEM_FORM_JSON; i++)
                 if (event->fields[i].n_values > 0)
                         plan_add(plan->names, &plan->n_names, event, i, form, o);
-        plan_keep(plan, o);
+        if (plan_choose_room(plan))
+                plan_keep(plan, o);
+        else
+                plan->name = NULL;
         free(o);
 }
 
@@ -152,6 +187,7 @@ static void plans_grow(ItemPlans *p) {
 
         p->room = old.room > 0 ? 2 * old.room : ROOM_FIRST;
         p->list = must_have(calloc(p->room, sizeof(*p->list)));
+        p->pieces = p->pieces ? p->pieces : must_have(calloc(1, sizeof(*p->pieces)));
         p->n = 0;
         for (size_t i = 0; i < old.room; i++)
                 if (old.list[i] && old.list[i]->event) {
@@ -195,5 +231,6 @@ void item_plans_deinit(ItemPlans *p) {
                         free(p->list[i]);
                 }
         free(p->list);
+        free(p->pieces);
         *p = (ItemPlans){ .form = p->form };
 }

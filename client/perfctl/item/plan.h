@@ -1,7 +1,7 @@
 /*
  * For the two printers of items: what is the same in each line of an event, as ready bytes, made once when its first item comes.
- * What is left for each item are its values. Without a plan, for an event whose names are longer than those of any tracepoint,
- * a line is made from the event's description.
+ * What is left for each item are its values. Without a plan, for an event whose names are longer than those of any tracepoint, or
+ * whose arrays are, a line is made from the event's description.
  */
 #pragma once
 
@@ -12,6 +12,11 @@
 #include "client/perfd.h"
 
 #define PLAN_PIECE ((size_t)16) /* ready bytes are copied in pieces of this size: behind them there is room for one more */
+
+#define ELEMENT_ROOM (3 + DECIMAL_ROOM) /* of a number of a list, with what is around it */
+#define TEXT_ROOM ((size_t)64)          /* longer texts are written by themselves */
+#define RENDER_ROOM ((size_t)512)       /* the same of what the library renders */
+#define LINE_AROUND ((size_t)512)       /* what a line has besides its fields and the name of its event */
 
 /* How a value is written, of a sample that shows all its values at once. */
 typedef enum ValueForm {
@@ -42,6 +47,7 @@ typedef struct ItemPlan {
         size_t n_name;
         PlannedField *fields, *names; /* fields; of JSON, those of them whose values have names */
         size_t n_fields, n_names;
+        size_t room;     /* for a line of it, but for texts that are longer than TEXT_ROOM */
         char *bytes;
 } ItemPlan;
 
@@ -60,6 +66,7 @@ typedef struct ItemPlans {
         ItemPlan **list;      /* by a hash of the id */
         size_t n, room;
         const ItemPlan *last; /* found */
+        struct KnownPieces *pieces; /* of lines of all events; there as soon as there is a plan */
 } ItemPlans;
 
 const ItemPlan *item_plans_look(ItemPlans *p, const perfd_event *event);

@@ -283,11 +283,11 @@ static void put_rest(ItemText *t, const perfd_item *item) {
 }
 
 void item_print_text(ItemText *t, const perfd_item *item) {
-        perfd_record record = perfd_item_record(item);
         const perfd_event *event = perfd_item_event(item);
+        const perfd_record record = perfd_item_record(item);
         const ItemPlan *plan = t->plans && event ? item_plans_find(t->plans, event) : NULL;
-        const bool has_more = perfd_item_has_more(item);
         perfd_plain_sample plain;
+        bool has_more;
 
         item_text_put_heading(t);
         if (plan && !t->raw && !t->place && t->columns.n == 0 && perfd_item_plain(item, &plain)) {
@@ -296,6 +296,7 @@ void item_print_text(ItemText *t, const perfd_item *item) {
                         put_callchains(t, item);
                 return;
         }
+        has_more = perfd_item_has_more(item);
         wrap_begin(t);
         time_text_put(&t->time, t->out, perfd_item_time(item), t->is_padded);
         column_end(t, 0, 0);

@@ -21,6 +21,13 @@
 
 #include "client/perfctl/print/progress.h"
 
+/* What is the same for all samples of an event. */
+typedef struct ReadEvent {
+        bool is_wanted;
+        bool has_frames; /* a callchain, or a copy of the stack to find one */
+        uint64_t weight; /* of a sample that does not say its own */
+} ReadEvent;
+
 typedef struct Reading {
         Perfctl *p;
         const SampleSource *source;
@@ -28,7 +35,7 @@ typedef struct Reading {
         FrameNames *names; /* NULL: without */
         int64_t wall_offset; /* ns */
         bool has_wall, is_begun; /* the recording says it; a sample has come, and so all that a pipe says of itself */
-        bool *is_wanted;   /* of the event with that index */
+        ReadEvent *events; /* by their index */
         size_t n_events;
         uint64_t lost;
         uint64_t n_left_out, n_taken; /* samples that are not chosen, and those that are */
@@ -75,23 +82,27 @@ static bool is_asked_for(const Perfctl *p, const char *name) {
         return p->n_arguments == 0;
 }
 
+static ReadEvent read_event(const Perfctl *p, const perfd_recorded_event *e) {
+        return (ReadEvent){ .is_wanted = is_asked_for(p, e->name),
+                            .has_frames = (e->sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER)) != 0,
+                            .weight = (e->flags & PERFD_ATTR_FREQ) == 0 && e->sample_period > 0 ? e->sample_period : 1 };
+}
+
 /* Of a pipe they come one by one. */
 static void look_at_events(Reading *r) {
         for (const perfd_recorded_event *e; (e = perfd_recording_event(r->recording, r->n_events)); r->n_events++) {
-                r->is_wanted = must_have(reallocarray(r->is_wanted, r->n_events + 1, sizeof(*r->is_wanted)));
-                r->is_wanted[r->n_events] = is_asked_for(r->p, e->name);
-                if (r->is_wanted[r->n_events] && r->source->event)
+                r->events = must_have(reallocarray(r->events, r->n_events + 1, sizeof(*r->events)));
+                r->events[r->n_events] = read_event(r->p, e);
+                if (r->events[r->n_events].is_wanted && r->source->event)
                         r->source->event(r->source->userdata, e);
         }
 }
 
 /* The event of an item is that of perfd_recording_event(id - 1). */
-static bool is_wanted(Reading *r, const perfd_item *item) {
-        const uint32_t id = perfd_item_event(item)->id;
-
+static const ReadEvent *event_of(Reading *r, uint32_t id) {
         if (id > r->n_events)
                 look_at_events(r);
-        return r->is_wanted[id - 1];
+        return &r->events[id - 1];
 }
 
 static void note_stacks(const Reading *r, uint32_t machine) {
@@ -129,14 +140,6 @@ static FrameNames *names_of(Reading *r) {
         return r->names;
 }
 
-/* A fixed period is in no sample. */
-static uint64_t weight_of(const Reading *r, const perfd_item *item) {
-        const perfd_recorded_event *e = perfd_recording_event(r->recording, perfd_item_event(item)->id - 1);
-        const uint64_t fixed = (e->flags & PERFD_ATTR_FREQ) == 0 && e->sample_period > 0 ? e->sample_period : 1;
-
-        return perfd_item_period(item) > 0 ? perfd_item_period(item) : fixed;
-}
-
 static uint64_t wall_of(Reading *r, uint64_t time) {
         if (!r->is_begun)
                 r->has_wall = recorded_wall_offset(r->recording, &r->wall_offset);
@@ -144,26 +147,36 @@ static uint64_t wall_of(Reading *r, uint64_t time) {
         return r->has_wall ? time + (uint64_t)r->wall_offset : 0;
 }
 
-static void take(Reading *r, const perfd_item *item) {
-        SourceSample sample = { .item = item, .event = perfd_item_event(item)->name, .event_number = perfd_item_event(item)->id };
+/* What has none need not be asked for it. */
+static void name_frames(Reading *r, const ReadEvent *e, const perfd_event *shown, SourceSample *sample) {
+        if (e->has_frames || !r->source->has_chains_only) {
+                sample->n_frames = (r->source->has_chains_only ? frame_names_of_callchain : frame_names_of)(names_of(r), sample->item, &sample->frames);
+                sample->frames_number = frame_names_number(r->names);
+        }
+        if (r->source->has_places && sample->n_frames == 0 && shown->n_fields == 0) {
+                sample->n_frames = frame_names_of(names_of(r), sample->item, &sample->frames);
+                sample->is_place = true;
+        }
+}
 
-        if (!is_wanted(r, item))
+static void take(Reading *r, const perfd_item *item) {
+        const perfd_event *shown = perfd_item_event(item);
+        const ReadEvent *e = event_of(r, shown->id);
+        SourceSample sample = { .item = item, .event = shown->name, .event_number = shown->id };
+
+        if (!e->is_wanted)
                 return;
         if (r->source->choice && !sample_choice_takes(r->source->choice, item, sample.event)) {
                 r->n_left_out++;
                 return;
         }
         r->n_taken++;
-        sample.weight = weight_of(r, item);
+        sample.weight = perfd_item_period(item);
+        if (sample.weight == 0) /* a fixed period is in no sample */
+                sample.weight = e->weight;
         sample.wall = wall_of(r, perfd_item_time(item));
-        if (r->source->has_names) {
-                sample.n_frames = (r->source->has_chains_only ? frame_names_of_callchain : frame_names_of)(names_of(r), item, &sample.frames);
-                sample.frames_number = frame_names_number(r->names);
-        }
-        if (r->source->has_names && r->source->has_places && sample.n_frames == 0 && perfd_item_event(item)->n_fields == 0) {
-                sample.n_frames = frame_names_of(names_of(r), item, &sample.frames);
-                sample.is_place = true;
-        }
+        if (r->source->has_names)
+                name_frames(r, e, shown, &sample);
         r->is_over = !r->source->take(r->source->userdata, &sample);
 }
 
@@ -259,7 +272,7 @@ static int read_recording(Perfctl *p, const SampleSource *s) {
                         s->end(s->userdata);
         }
         frame_names_free(r.names);
-        free(r.is_wanted);
+        free(r.events);
         perfd_recording_free(r.recording);
         return code;
 }

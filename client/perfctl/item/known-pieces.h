@@ -1,0 +1,70 @@
+/*
+ * For the printers of items by plans: what lines have in common besides their event. A thread on its CPU, and what an event says besides its
+ * fields, come again and again: their bytes are copied then, and not made. One thread.
+ */
+#pragma once
+
+#include "client/perfctl/item/plan.h"
+
+#define PIECE_WORDS 5
+#define PIECE_ROOM ((size_t)96)    /* what is longer is made each time; a multiple of PLAN_PIECE */
+#define N_KNOWN_PIECES ((size_t)64) /* a power of two */
+#define KNOWN_COMM ((size_t)16)    /* bytes: the kernel's names of threads have at most 15 */
+
+/* What the bytes are made of, and nothing else is in them. */
+typedef struct PieceKey {
+        uint64_t words[PIECE_WORDS];
+} PieceKey;
+
+typedef struct KnownPiece {
+        PieceKey key;
+        size_t n; /* 0: free */
+        char bytes[PIECE_ROOM + PLAN_PIECE];
+} KnownPiece;
+
+struct KnownPieces {
+        KnownPiece heads[N_KNOWN_PIECES], rests[N_KNOWN_PIECES];
+};
+
+/* The only place where a piece may be. */
+static inline KnownPiece *known_piece_at(KnownPiece *pieces, const PieceKey *key) {
+        const uint64_t mixed = key->words[0] ^ key->words[1] ^ key->words[2] ^ key->words[3];
+
+        return &pieces[mixed * UINT64_C(0x9e3779b97f4a7c15) >> 58];
+}
+
+_Static_assert(N_KNOWN_PIECES == (size_t)1 << (64 - 58), "known_piece_at() takes as many bits of its hash");
+
+static inline bool known_piece_is(const KnownPiece *piece, const PieceKey *key) {
+        uint64_t difference = 0;
+
+        for (size_t i = 0; i < PIECE_WORDS; i++)
+                difference |= piece->key.words[i] ^ key->words[i];
+        return difference == 0 && piece->n > 0;
+}
+
+/* What was made of the key stands from `bytes` to `end`. */
+static inline void known_piece_keep(KnownPiece *piece, const PieceKey *key, const char *bytes, const char *end) {
+        const size_t n = (size_t)(end - bytes);
+
+        if (n > PIECE_ROOM)
+                return;
+        piece->key = *key;
+        piece->n = n;
+        memcpy(piece->bytes, bytes, n);
+}
+
+/* Of a thread on a CPU. False: its name is too long for a key. */
+static inline bool known_head_key(const perfd_plain_sample *s, PieceKey *ret) {
+        if (s->comm.length > KNOWN_COMM)
+                return false;
+        *ret = (PieceKey){ .words = { (uint64_t)s->pid << 32 | s->tid, (uint64_t)s->comm.length << 32 | s->cpu } };
+        if (s->comm.length > 0)
+                memcpy(&ret->words[2], s->comm.bytes, s->comm.length);
+        return true;
+}
+
+/* Of what stands behind the fields. */
+static inline PieceKey known_rest_key(const perfd_plain_sample *s) {
+        return (PieceKey){ .words = { s->sample_id, s->ip, s->address, s->period, s->stream_id } };
+}
