@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "client/perfctl/item/parts.h"
+#include "client/perfctl/item/plain-json.h"
 #include "client/perfctl/print/json.h"
 #include "client/perfctl/base/perfctl.h"
 
@@ -142,18 +143,11 @@ static void put_planned(Output *o, const PlannedField *f, const perfd_value *v) 
         }
 }
 
-static void put_planned_fields(Json *j, const ItemPlan *plan, const perfd_item *item) {
+static void put_planned_names(Json *j, const ItemPlan *plan, const perfd_item *item) {
         Output *o = j->out;
         perfd_value v;
-        size_t n = 0;
 
-        JSON_KEY(j, "fields");
-        output_put_char(o, '{');
-        while (n < plan->n_fields && perfd_item_get(item, plan->fields[n].index, &v))
-                put_planned(o, &plan->fields[n++], &v);
-        output_put_char(o, '}');
-        j->comma = true;
-        if (n == 0 || plan->n_names == 0)
+        if (plan->n_names == 0)
                 return;
         JSON_KEY(j, "names");
         output_put_char(o, '{');
@@ -166,6 +160,21 @@ static void put_planned_fields(Json *j, const ItemPlan *plan, const perfd_item *
         }
         output_put_char(o, '}');
         j->comma = true;
+}
+
+static void put_planned_fields(Json *j, const ItemPlan *plan, const perfd_item *item) {
+        Output *o = j->out;
+        perfd_value v;
+        size_t n = 0;
+
+        JSON_KEY(j, "fields");
+        output_put_char(o, '{');
+        while (n < plan->n_fields && perfd_item_get(item, plan->fields[n].index, &v))
+                put_planned(o, &plan->fields[n++], &v);
+        output_put_char(o, '}');
+        j->comma = true;
+        if (n > 0)
+                put_planned_names(j, plan, item);
 }
 
 /* Where the address is in the source, or where an inlined function calls the one before it. */
@@ -303,27 +312,6 @@ static void put_head(Json *j, const perfd_item *item, uint64_t wall) {
         JSON_NUMBER(j, "tid", perfd_item_tid(item));
 }
 
-#define HEAD_AROUND ((size_t)72) /* literals */
-#define PUT_LITERAL(to, literal) (char *)mempcpy((to), (literal), sizeof(literal) - 1)
-
-/* Of a sample. */
-static void put_planned_head(Json *j, const ItemPlan *plan, const perfd_item *item, uint64_t wall) {
-        char *to = output_begin(j->out, HEAD_AROUND + plan->n_name + PLAN_PIECE + 5 * DECIMAL_ROOM);
-
-        to = PUT_LITERAL(to, "{\"kind\":\"sample\",\"time\":");
-        to = decimal_put(to, perfd_item_time(item));
-        to = PUT_LITERAL(to, ",\"wall\":");
-        to = decimal_put(to, wall);
-        to = plan_put(to, plan->name, plan->n_name);
-        to = decimal_put(to, perfd_item_cpu(item));
-        to = PUT_LITERAL(to, ",\"pid\":");
-        to = decimal_put(to, perfd_item_pid(item));
-        to = PUT_LITERAL(to, ",\"tid\":");
-        to = decimal_put(to, perfd_item_tid(item));
-        output_end(j->out, to);
-        j->comma = true;
-}
-
 static void put_who(Json *j, const perfd_item *item) {
         const perfd_process *process = perfd_item_process(item);
 
@@ -334,10 +322,15 @@ static void put_who(Json *j, const perfd_item *item) {
                 put_process(j, process);
 }
 
-/* What few items have. */
-static void put_rest(Json *j, const ItemPlans *plans, const perfd_item *item, bool raw) {
+static void put_callchains(Json *j, const ItemPlans *plans, const perfd_item *item) {
         const NamedFrame *frames = plans && plans->has_frames ? plans->frames : NULL;
 
+        frames = put_callchain(j, plans, item, PERFD_CALLCHAIN_KERNEL, "kernel_callchain", frames);
+        (void)put_callchain(j, plans, item, PERFD_CALLCHAIN_USER, "user_callchain", frames);
+}
+
+/* What few items have. */
+static void put_rest(Json *j, const ItemPlans *plans, const perfd_item *item, bool raw) {
         if (perfd_item_record(item) != PERFD_SAMPLE)
                 put_record(j, item);
         if (perfd_item_period(item) > 0)
@@ -348,27 +341,51 @@ static void put_rest(Json *j, const ItemPlans *plans, const perfd_item *item, bo
                 (JSON_KEY(j, "address"), json_put_hex(j, perfd_item_address(item)));
         if (raw && perfd_item_record(item) == PERFD_SAMPLE)
                 (JSON_KEY(j, "raw"), json_put_hex_bytes(j, perfd_item_raw(item)));
-        frames = put_callchain(j, plans, item, PERFD_CALLCHAIN_KERNEL, "kernel_callchain", frames);
-        (void)put_callchain(j, plans, item, PERFD_CALLCHAIN_USER, "user_callchain", frames);
+        put_callchains(j, plans, item);
         parts_put_json(j, item);
+}
+
+static void put_plain(Json *j, const ItemPlans *plans, const ItemPlan *plan, const perfd_item *item, uint64_t wall, const perfd_plain_sample *s) {
+        Output *o = j->out;
+        const perfd_process *process = perfd_item_process(item);
+        char *to = plain_json_put_head(o, plans, plan, s, wall);
+
+        j->comma = true;
+        if (process) {
+                output_end(o, to);
+                put_process(j, process);
+                to = output_begin(o, plan->room);
+        }
+        to = plain_json_put_fields(o, plan, to, item, s);
+        if (plan->n_names > 0) {
+                output_end(o, to);
+                put_planned_names(j, plan, item);
+                to = output_begin(o, plan->room);
+        }
+        output_end(o, plain_json_put_rest(plans, plan, to, s));
+        if (!s->has_callchain)
+                return;
+        put_callchains(j, plans, item);
+        output_end(o, plain_json_put_end(output_begin(o, plan->room), s));
 }
 
 void item_print_json(Output *o, ItemPlans *plans, const perfd_item *item, uint64_t wall, bool raw) {
         Json j = json_of(o);
         const perfd_event *event = perfd_item_event(item);
         const ItemPlan *plan = plans && event ? item_plans_find(plans, event) : NULL;
-        bool has_more = perfd_item_has_more(item);
+        perfd_plain_sample plain;
 
-        if (plan && !has_more)
-                put_planned_head(&j, plan, item, wall);
-        else
-                put_head(&j, item, wall);
+        if (plan && !raw && perfd_item_plain(item, &plain)) {
+                put_plain(&j, plans, plan, item, wall, &plain);
+                return;
+        }
+        put_head(&j, item, wall);
         put_who(&j, item);
         if (plan)
                 put_planned_fields(&j, plan, item);
         else
                 put_fields(&j, item);
-        if (has_more || raw)
+        if (raw || perfd_item_has_more(item))
                 put_rest(&j, plans, item, raw);
         output_put(o, "}\n", 2);
 }

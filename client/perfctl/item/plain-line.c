@@ -5,52 +5,16 @@
  */
 #include "client/perfctl/item/line.h"
 
-#include "client/perfctl/base/plain.h"
 #include "client/perfctl/base/text.h"
 #include "client/perfctl/item/known-pieces.h"
-
-/* What is left of a line, behind something that was written without the plan. */
-static char *go_on(Output *o, const ItemPlan *plan) {
-        return output_begin(o, plan->room);
-}
-
-static char *put_element(char *to, ValueForm form, uint64_t mask, uint64_t number) {
-        if (form == VALUE_HEX)
-                return hex_put((char *)mempcpy(to, "0x", 2), number & mask);
-        return form == VALUE_SIGNED ? signed_put(to, (int64_t)number) : decimal_put(to, number);
-}
-
-/* The form is a constant where it is called: a loop of its own for each. */
-static inline __attribute__((always_inline)) char *put_array(char *to, const PlannedField *f, ValueForm form, const uint64_t *numbers) {
-        *to++ = '{';
-        for (uint32_t i = 0; i < f->count; i++) {
-                to = put_element(to, form, f->mask, numbers[i]);
-                *to++ = ',';
-        }
-        to -= f->count > 0; /* the last comma */
-        *to++ = '}';
-        return to;
-}
-
-static char *put_numbers(char *to, const PlannedField *f, const uint64_t *numbers) {
-        if (!f->is_array)
-                return put_element(to, (ValueForm)f->form, f->mask, *numbers);
-        switch ((ValueForm)f->form) {
-        case VALUE_HEX:
-                return put_array(to, f, VALUE_HEX, numbers);
-        case VALUE_SIGNED:
-                return put_array(to, f, VALUE_SIGNED, numbers);
-        default:
-                return put_array(to, f, VALUE_UNSIGNED, numbers);
-        }
-}
+#include "client/perfctl/item/plain-values.h"
 
 static char *put_text(Output *o, const ItemPlan *plan, char *to, perfd_text text) {
-        if (text.length > 0 && text.length <= TEXT_ROOM && plain_is(text.bytes, text.length, PLAIN_VALUE))
+        if (text.length > 0 && plan_has_text(text, PLAIN_VALUE))
                 return (char *)mempcpy(to, text.bytes, text.length);
         output_end(o, to);
         text_put_value(o, text);
-        return go_on(o, plan);
+        return plan_go_on(o, plan);
 }
 
 /* Where it belongs, and it stays there if nothing in it has to be escaped. */
@@ -65,7 +29,7 @@ static char *put_rendered(const ItemText *t, const ItemPlan *plan, const Planned
                 return value - f->n_key;
         output_end(t->out, value);
         item_value_put(t, item, f->index, &v);
-        return go_on(t->out, plan);
+        return plan_go_on(t->out, plan);
 }
 
 /* The kernel's -1: of a task that has no number any more, because it is gone. */
@@ -83,12 +47,12 @@ static char *make_head(Output *o, const ItemPlan *plan, char *to, const perfd_pl
         *to++ = '\t';
         to = decimal_put(to, s->cpu);
         *to++ = '\t';
-        if (s->comm.length <= TEXT_ROOM && plain_is(s->comm.bytes, s->comm.length, PLAIN_TEXT))
+        if (plan_has_text(s->comm, PLAIN_TEXT))
                 to = (char *)mempcpy(to, s->comm.bytes, s->comm.length);
         else {
                 output_end(o, to);
                 text_put(o, s->comm.bytes, s->comm.length);
-                to = go_on(o, plan);
+                to = plan_go_on(o, plan);
         }
         *to++ = '-';
         if (s->pid > 0 || has_tid)
@@ -112,7 +76,7 @@ static char *put_head(Output *o, const ItemPlans *plans, const ItemPlan *plan, c
         if (known_piece_is(piece, &key))
                 return plan_put(to, piece->bytes, piece->n);
         end = make_head(o, plan, to, s);
-        if (plain_is(s->comm.bytes, s->comm.length, PLAIN_TEXT)) /* else it is not here in one piece */
+        if (plan_has_text(s->comm, PLAIN_TEXT)) /* else it is not here in one piece */
                 known_piece_keep(piece, &key, to, end);
         return end;
 }
@@ -167,7 +131,7 @@ void plain_line_put(ItemText *t, const ItemPlan *plan, const perfd_item *item, c
                 else if (f->form == VALUE_TEXT)
                         to = put_text(o, plan, to, s->texts[f->place]);
                 else
-                        to = put_numbers(to, f, s->numbers + f->place);
+                        to = plan_put_numbers(to, f, s->numbers + f->place, "{}");
         }
         output_end(o, put_rest(t->plans, plan, to, s));
 }
