@@ -51,6 +51,7 @@ typedef struct perfd_recorded_sample {
         const perfd_recorded_branch *branches;
         size_t n_branches;
         uint64_t branch_hw_index;  /* with PERF_SAMPLE_BRANCH_HW_INDEX */
+        const uint64_t *branch_counters; /* one for each branch, with PERF_SAMPLE_BRANCH_COUNTERS; NULL: there are none */
         perfd_recorded_registers registers_user, registers_intr;
         perfd_text stack_user;     /* as much as the kernel could copy, in the byte order of the recording */
         uint64_t weight;           /* WEIGHT, or the three of WEIGHT_STRUCT */

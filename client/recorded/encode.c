@@ -70,6 +70,7 @@ static RecordExtra extra_of(const perfd_recording *r, const perfd_recorded_sampl
                           .lost_offset = offsetof(perfd_recorded_value, lost) },
                 .branches = (const uint8_t *)s->branches,
                 .n_branches = s->n_branches,
+                .branch_counters = (const uint8_t *)s->branch_counters,
                 .branch_hw_index = (e->branch_sample_type & BRANCH_HW_INDEX) != 0 ? s->branch_hw_index : UINT64_MAX,
                 .user_registers = registers_of(r, &s->registers_user, e->sample_regs_user),
                 .interrupt_registers = registers_of(r, &s->registers_intr, e->sample_regs_intr),

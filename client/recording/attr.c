@@ -1,7 +1,7 @@
 /*
  * perf_event_attr of whatever size it was written with: what a larger one has behind the members of Linux 6.18 is stepped over, and what a
  * smaller one lacks is 0. Its bits are one number to us and a row of bitfields to the compiler that wrote them, which fills them from the
- * other end on machines of the other byte order: there each byte is turned over instead of the number.
+ * other end on machines of the other byte order. All of them are one bit, but for precise_ip, whose two keep their order.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,28 +9,20 @@
 
 #include "client/recording/recording.h"
 
-#define ATTR_SIZE 136        /* bytes, up to what is read of it: config3 is the last */
+#define ATTR_SIZE 136       /* bytes, up to what is read of it: config3 is the last */
+#define PRECISE_IP 15       /* the lower of its two bits */
 #define NAME_MAX_BYTES 4096 /* of an event's name */
 
-static uint8_t reverse_bits(uint8_t v) {
-        uint8_t turned = 0;
-
-        for (int i = 0; i < 8; i++)
-                turned = (uint8_t)(turned << 1 | (v >> i & 1));
-        return turned;
-}
-
 static uint64_t read_bits(Bytes *b) {
-        const uint8_t *from = bytes_take(b, sizeof(uint64_t));
-        uint8_t turned[sizeof(uint64_t)];
-        uint64_t v;
+        const uint64_t v = bytes_u64(b);
+        uint64_t turned = 0;
 
-        if (!from)
-                return 0;
-        for (size_t i = 0; i < sizeof(turned); i++)
-                turned[i] = b->swap ? reverse_bits(from[i]) : from[i];
-        memcpy(&v, turned, sizeof(v));
-        return v;
+        for (unsigned i = 0; i < 64; i++) {
+                const unsigned from = i == PRECISE_IP || i == PRECISE_IP + 1 ? 2 * PRECISE_IP + 1 - i : i;
+
+                turned |= (v >> (63 - from) & 1) << i;
+        }
+        return b->swap ? turned : v;
 }
 
 void attr_read(Bytes *b, uint64_t size, perfd_recorded_event *e) {

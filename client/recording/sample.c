@@ -178,15 +178,22 @@ static int take_read(perfd_recording *r, Bytes *b, uint64_t format, perfd_record
         return 0;
 }
 
-static uint64_t reverse_all_bits(uint64_t v) {
+/*
+ * The flags are bitfields of a u64: from its lowest bit on here, from its highest on where a compiler of big-endian machines laid them out.
+ * Each keeps its own bits as they are. Source: struct perf_branch_entry.
+ */
+static uint64_t turn_branch_flags(uint64_t v) {
+        static const uint8_t widths[] = { 1, 1, 1, 1, 16, 4, 2, 4, 3, 31 };
         uint64_t turned = 0;
+        unsigned at = 0;
 
-        for (int i = 0; i < 64; i++)
-                turned = turned << 1 | (v >> i & 1);
+        for (size_t i = 0; i < sizeof(widths); i++) {
+                turned |= (v >> (64 - at - widths[i]) & ((UINT64_C(1) << widths[i]) - 1)) << at;
+                at += widths[i];
+        }
         return turned;
 }
 
-/* The flags are bitfields of a u64, which a compiler of the other byte order fills from the other end. */
 static void take_branches(Bytes *b, uint64_t branch_type, perfd_recorded_sample *s) {
         const uint64_t n = bytes_u64(b);
         uint64_t *words;
@@ -199,11 +206,11 @@ static void take_branches(Bytes *b, uint64_t branch_type, perfd_recorded_sample 
         }
         words = (uint64_t *)(uintptr_t)take_numbers(b, 3 * n);
         for (uint64_t i = 0; words && b->swap && i < n; i++)
-                words[3 * i + 2] = reverse_all_bits(words[3 * i + 2]);
+                words[3 * i + 2] = turn_branch_flags(words[3 * i + 2]);
         s->branches = (const perfd_recorded_branch *)words;
         s->n_branches = words ? n : 0;
         if ((branch_type & BRANCH_COUNTERS) != 0)
-                (void)take_numbers(b, n);
+                s->branch_counters = take_numbers(b, n);
 }
 
 static void take_registers(Bytes *b, uint64_t mask, perfd_recorded_registers *registers) {

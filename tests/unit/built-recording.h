@@ -104,11 +104,12 @@ static inline void built_attr(Built *b, size_t size, uint32_t type, uint64_t con
         built_u64(b, sample_type);
         built_u64(b, 0);
         for (int i = 0; i < 64; i++) {
+                const int from = b->swap && (i == 15 || i == 16) ? 31 - i : i; /* the two of precise_ip are one number */
                 uint8_t *byte = &bits[i / 8];
 
                 if (i % 8 == 0)
                         *byte = 0;
-                if ((flags >> i & 1) != 0)
+                if ((flags >> from & 1) != 0)
                         *byte |= (uint8_t)(b->swap ? 0x80 >> i % 8 : 1 << i % 8);
         }
         built_bytes(b, bits, sizeof(bits));

@@ -4,7 +4,7 @@
 #include "client/perfd.h"
 #include "tests/unit/built-recording.h"
 
-#define FLAGS (PERFD_ATTR_FREQ | PERFD_ATTR_SAMPLE_ID_ALL | 1)
+#define FLAGS (PERFD_ATTR_FREQ | PERFD_ATTR_SAMPLE_ID_ALL | UINT64_C(2) << 15 | 1) /* 2: of precise_ip */
 #define N_FEATURES 8
 
 static inline void build_sample(Built *b, uint64_t ip) {

@@ -18,6 +18,11 @@
 #define READ_FORMAT                                                                                                                     \
         (PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID | FORMAT_LOST)
 #define HW_INDEX (1U << 17)
+#define COUNTERS (1U << 19)
+/* Mispredicted, 0x1234 cycles, of type 3, spec 1, new type 5 and privilege 2: bitfields from the lowest bit on, or from the highest. */
+#define BRANCH_FLAGS (UINT64_C(1) | UINT64_C(0x1234) << 4 | UINT64_C(3) << 20 | UINT64_C(1) << 24 | UINT64_C(5) << 26 | UINT64_C(2) << 30)
+#define BRANCH_FLAGS_TURNED \
+        (UINT64_C(1) << 63 | UINT64_C(0x1234) << 44 | UINT64_C(3) << 40 | UINT64_C(1) << 38 | UINT64_C(5) << 34 | UINT64_C(2) << 31)
 
 static Built built;
 
@@ -35,7 +40,7 @@ static void build_attr(Built *b, uint64_t sample_type, uint64_t read_format, boo
         built_u64(b, read_format);
         built_bytes(b, flags, sizeof(flags));
         built_zeros(b, 8 + 16);
-        built_u64(b, HW_INDEX); /* branch_sample_type */
+        built_u64(b, HW_INDEX | COUNTERS); /* branch_sample_type */
         built_u64(b, 0x15);     /* sample_regs_user: three */
         built_u32(b, 64);       /* sample_stack_user */
         built_u32(b, 0);
@@ -96,8 +101,10 @@ static void build_last(Built *b) {
         for (uint64_t i = 1; i <= 2; i++) {
                 built_u64(b, 0x1000 * i);
                 built_u64(b, 0x2000 * i);
-                built_bytes(b, b->swap ? "\x40\0\0\0\0\0\0\0" : "\2\0\0\0\0\0\0\0", 8); /* predicted: bit 1, from either end */
+                built_u64(b, b->swap ? BRANCH_FLAGS_TURNED : BRANCH_FLAGS);
         }
+        built_u64(b, 31); /* counters */
+        built_u64(b, 32);
         built_u64(b, PERF_SAMPLE_REGS_ABI_64);
         for (uint64_t i = 1; i <= 3; i++)
                 built_u64(b, i);
@@ -152,7 +159,8 @@ static void check_sample(const perfd_recorded_sample *s, uint64_t id, const perf
         assert_int_equal(s->n_branches, 2);
         assert_int_equal(s->branches[1].from, 0x2000);
         assert_int_equal(s->branches[1].to, 0x4000);
-        assert_int_equal(s->branches[1].flags, 2);
+        assert_int_equal(s->branches[1].flags, BRANCH_FLAGS);
+        assert_int_equal(s->branch_counters[1], 32);
         assert_int_equal(s->registers_user.n, 3);
         assert_int_equal(s->registers_user.values[2], 3);
         assert_int_equal(s->registers_intr.n, 0);
