@@ -47,6 +47,8 @@ const Event *recording_event_of(const perfd_recording *r, const perfd_recorded *
 
         if (r->n_events <= 1)
                 return r->n_events == 1 ? &r->events[0] : NULL;
+        if (!is_sample && (r->events[0].shown.flags & PERFD_ATTR_SAMPLE_ID_ALL) == 0)
+                return &r->events[0]; /* Linux before 2.6.38: only samples say it */
         if (n == SIZE_MAX || (is_sample ? n + sizeof(uint64_t) : n) > record->size)
                 return NULL;
         id = word_at(r, record, is_sample ? n : record->size - n);

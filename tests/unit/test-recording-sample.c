@@ -275,12 +275,16 @@ static void test_layouts(void **state) {
                                 assert_int_equal(s.id.pid, t & PERF_SAMPLE_TID ? 10 : 0);
                                 assert_int_equal(s.id.time, t & PERF_SAMPLE_TIME ? 6 : 0);
                         }
-                        if (has_ids && has_id_all) {
+                        if (!has_id_all) {
+                                assert_int_equal(perfd_recording_id(r, next_of(r, PERF_RECORD_COMM), &id), 0);
+                                assert_int_equal(id.has, 0);
+                        } else if (has_ids) {
                                 assert_int_equal(perfd_recording_id(r, next_of(r, PERF_RECORD_COMM), &id), 0);
                                 assert_ptr_equal(id.event, perfd_recording_event(r, 1));
                                 assert_int_equal(id.tid, t & PERF_SAMPLE_TID ? 11 : 0);
                                 assert_int_equal(id.cpu, t & PERF_SAMPLE_CPU ? 3 : 0);
                         }
+                        assert_int_equal(perfd_recording_damage_count(r), has_ids ? 0 : 1);
                         perfd_recording_free(r);
                 }
 }
