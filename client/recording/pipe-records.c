@@ -50,6 +50,8 @@ static int take_feature(perfd_recording *r, Bytes b) {
 
         if (b.failed || bit >= PERF_DATA_FEATURES)
                 return recording_damage(r, b.offset, "a record HEADER_FEATURE: found no number of a feature below %d", PERF_DATA_FEATURES);
+        if (bytes_left(&b) == 0 && bit != PERF_DATA_FEATURE_BRANCH_STACK && bit != PERF_DATA_FEATURE_STAT)
+                return 0; /* behind the last one perf writes the first number that it knows none of, which a later perf has given to one */
         r->pieces[bit].n = 0; /* once more: the last one is right */
         code = piece_add(r, (unsigned)bit, b.at, bytes_left(&b), b.offset);
         if (code != 0 || bit != PERF_DATA_FEATURE_EVENT_DESC)
