@@ -50,14 +50,11 @@ static void turn_field(const PlanField *f, uint8_t *raw, size_t size) {
 
 /* ---- the record ------------------------------------------------------------------------------------------------------------------ */
 
-/* The names of registers are those of this machine. */
-static RecordRegisters registers_of(const perfd_recording *r, const perfd_recorded_registers *from, uint64_t mask) {
-        if (r->is_swapped)
-                return (RecordRegisters){ .abi = 0 };
+static RecordRegisters registers_of(const perfd_recorded_registers *from, uint64_t mask) {
         return (RecordRegisters){ .abi = from->abi, .mask = mask, .values = (const uint8_t *)from->values };
 }
 
-static RecordExtra extra_of(const perfd_recording *r, const perfd_recorded_sample *s) {
+static RecordExtra extra_of(const perfd_recorded_sample *s) {
         const perfd_recorded_event *e = s->id.event;
 
         return (RecordExtra){
@@ -72,8 +69,8 @@ static RecordExtra extra_of(const perfd_recording *r, const perfd_recorded_sampl
                 .n_branches = s->n_branches,
                 .branch_counters = (const uint8_t *)s->branch_counters,
                 .branch_hw_index = (e->branch_sample_type & BRANCH_HW_INDEX) != 0 ? s->branch_hw_index : UINT64_MAX,
-                .user_registers = registers_of(r, &s->registers_user, e->sample_regs_user),
-                .interrupt_registers = registers_of(r, &s->registers_intr, e->sample_regs_intr),
+                .user_registers = registers_of(&s->registers_user, e->sample_regs_user),
+                .interrupt_registers = registers_of(&s->registers_intr, e->sample_regs_intr),
                 .user_stack = (const uint8_t *)s->stack_user.bytes,
                 .user_stack_size = s->stack_user.length,
                 .weight = s->weight,
@@ -119,7 +116,7 @@ int recorded_sample_encode(perfd_recording *r, const perfd_recorded *record, con
         int code;
 
         if (rec.parts != 0)
-                rec.extra = extra_of(r, s);
+                rec.extra = extra_of(s);
         for (size_t i = 0; r->is_swapped && e->plan && i < e->plan->n_fields; i++)
                 turn_field(&e->plan->fields[i], (uint8_t *)(uintptr_t)s->raw.bytes, s->raw.length); /* of the recording's copy */
         code = item_encode(e->encode, &rec, to, ITEM_ROOM, &length);

@@ -11,6 +11,7 @@
 #include "client/recorded/recorded.h"
 
 #define SAMPLE 9 /* PERF_RECORD_SAMPLE */
+#define REGISTERS ((uint64_t)1 << 12 | (uint64_t)1 << 18) /* PERF_SAMPLE_REGS_USER, PERF_SAMPLE_REGS_INTR */
 
 typedef struct RecordedItems {
         struct perfd_item item;
@@ -18,7 +19,8 @@ typedef struct RecordedItems {
         Tasks tasks;
         RecordedEvent *events;
         size_t n_events;
-        uint8_t *bytes; /* ITEM_ROOM */
+        uint8_t *bytes;   /* ITEM_ROOM */
+        uint32_t machine; /* whose registers samples have: recorded_machine_of() */
 } RecordedItems;
 
 static void items_free(RecordedItems *items) {
@@ -55,8 +57,10 @@ static int items_begin(perfd_recording *r) {
 static int describe(perfd_recording *r, size_t index, RecordedEvent *e) {
         Perfd__V1__EventDescriptor *d;
         const perfd_event *added;
-        int code = recorded_event_init(r, index, e, &d);
+        int code = recorded_machine_of(r, &r->items->machine);
 
+        if (code == 0)
+                code = recorded_event_init(r, index, e, &d);
         if (code != 0)
                 return code;
         code = descriptors_add(&r->items->descriptors, d, &added);
@@ -93,6 +97,15 @@ static int place_item(perfd_recording *r, const perfd_recorded *record) {
         return e && e->is_direct ? recorded_sample_place(r, record, of, e->encode, &r->items->item) : RECORDED_NOT_DIRECT;
 }
 
+/* As items have them they are of the machine that this is compiled for. */
+static void set_machine(RecordedItems *items, uint64_t sample_type) {
+        if ((sample_type & REGISTERS) == 0 || items->machine == RECORDED_MACHINE_HERE)
+                return;
+        (void)item_with_parts(&items->item); /* which would be decoded later */
+        items->item.parts.user_registers.machine = items->machine;
+        items->item.parts.interrupt_registers.machine = items->machine;
+}
+
 static int item_of(perfd_recording *r, const perfd_recorded *record, const perfd_item **ret) {
         RecordedItems *items = r->items;
         perfd_recorded_sample s;
@@ -117,6 +130,7 @@ static int item_of(perfd_recording *r, const perfd_recorded *record, const perfd
         (void)item_indexed(&items->item);
         if (items->item.state == ITEM_WRONG)
                 return recording_fail(r, items->item.error, "an item cannot be read: %s", items->item.error == -ENOMEM ? "no memory" : "it is damaged");
+        set_machine(items, s.id.has);
         *ret = &items->item;
         return 0;
 }

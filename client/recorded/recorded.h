@@ -36,5 +36,9 @@ int recorded_sample_encode(perfd_recording *r, const perfd_recorded *record, con
 bool recorded_event_is_direct(const perfd_recording *r, const perfd_recorded_event *shown, const struct EncodePlan *p);
 int recorded_sample_place(perfd_recording *r, const perfd_recorded *record, const Event *e, const struct EncodePlan *p, struct perfd_item *item);
 
+/* machine.c: EM_* of elf.h; EM_NONE: one of which nobody knows the registers; HERE: it does not say it. 0; -ENOMEM, -errno */
+#define RECORDED_MACHINE_HERE UINT32_MAX
+int recorded_machine_of(perfd_recording *r, uint32_t *ret);
+
 /* task.c: what a record says of threads. 0; -ENOMEM */
 int recorded_tasks_take(perfd_recording *r, const perfd_recorded *record, struct Tasks *tasks);

@@ -215,8 +215,66 @@ static void test_bad_format(void **state) {
         perfd_recording_free(r);
 }
 
+static void build_registers(Built *b, bool swap, const char *machine) {
+        const size_t attr = PERF_DATA_PIPE_SIZE + PERF_DATA_RECORD_HEADER;
+        size_t at;
+
+        begin(b, swap);
+        built_u64_at(b, attr + 24, 1 << 12 | 1 << 18); /* PERF_SAMPLE_REGS_USER, PERF_SAMPLE_REGS_INTR */
+        built_u64_at(b, attr + 80, 0x101);
+        built_u64_at(b, attr + 96, 0x4);
+        at = built_record(b, PERF_DATA_HEADER_FEATURE, 0);
+        built_u64(b, PERF_DATA_FEATURE_ARCH);
+        built_string(b, machine);
+        built_record_end(b, at);
+        at = built_record(b, 9, 2);
+        built_u64(b, 2); /* PERF_SAMPLE_REGS_ABI_64 */
+        built_u64(b, 0x11);
+        built_u64(b, 0x22);
+        built_u64(b, 2);
+        built_u64(b, 0x33);
+        built_record_end(b, at);
+}
+
+/* Registers are those of the machine that was recorded, in either byte order. */
+static void test_registers(void **state) {
+        static const struct {
+                const char *arch, *name;
+        } machines[] = { { "s390x", "R8" }, { "x86_64", "IP" }, { "ppc64le", "r8" }, { "armv7l", "r8" }, { "riscv64", "s0" }, { "parisc", NULL } };
+
+        for (size_t i = 0; i < 2 * sizeof(machines) / sizeof(machines[0]); i++) {
+                perfd_recording *r = perfd_recording_new();
+                const perfd_registers *user, *interrupted;
+                const perfd_recorded *record;
+                const perfd_item *item = NULL;
+                const char *name;
+
+                build_registers(&built, i % 2, machines[i / 2].arch);
+                assert_int_equal(perfd_recording_open_bytes(r, built.bytes, built.n), 0);
+                while (perfd_recording_next(r, &record) == 0)
+                        if (record->type == 9)
+                                assert_int_equal(perfd_recording_item(r, record, &item), 0);
+                assert_non_null(item);
+                user = perfd_item_user_registers(item);
+                interrupted = perfd_item_interrupt_registers(item);
+                assert_int_equal(user->abi, 2);
+                assert_int_equal(user->n_values, 2);
+                assert_int_equal(user->values[1], 0x22);
+                assert_int_equal(interrupted->values[0], 0x33);
+                assert_int_equal(interrupted->machine, user->machine);
+                name = perfd_register_name(user->machine, 8);
+                if (machines[i / 2].name)
+                        assert_string_equal(name, machines[i / 2].name);
+                else
+                        assert_null(name);
+                assert_int_equal(perfd_recording_damage_count(r), 0);
+                perfd_recording_free(r);
+        }
+}
+
 int main(void) {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(test_fields), cmocka_unit_test(test_truncated), cmocka_unit_test(test_bad_format) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(test_fields), cmocka_unit_test(test_truncated), cmocka_unit_test(test_bad_format),
+                                            cmocka_unit_test(test_registers) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,6 +76,20 @@ static void test_registers(void **state) {
         assert_string_equal(perfd_register_name(EM_AARCH64, 32), "pc");
         assert_null(perfd_register_name(EM_AARCH64, 64));
         assert_null(perfd_register_name(EM_NONE, 0));
+        assert_string_equal(perfd_register_name(EM_386, 8), "IP");
+        assert_string_equal(perfd_register_name(EM_ARM, 15), "pc");
+        assert_null(perfd_register_name(EM_ARM, 16));
+        assert_string_equal(perfd_register_name(EM_PPC64, 31), "r31");
+        assert_string_equal(perfd_register_name(EM_PPC64, 32), "nip");
+        assert_string_equal(perfd_register_name(EM_PPC64, 58), "siar");
+        assert_string_equal(perfd_register_name(EM_S390, 15), "R15");
+        assert_string_equal(perfd_register_name(EM_S390, 31), "FP15");
+        assert_string_equal(perfd_register_name(EM_S390, 33), "PC");
+        assert_string_equal(perfd_register_name(EM_RISCV, 31), "t6");
+        assert_string_equal(perfd_register_name(EM_MIPS, 8), "$8");
+        assert_string_equal(perfd_register_name(EM_MIPS, 31), "$31");
+        assert_string_equal(perfd_register_name(EM_LOONGARCH, 27), "%r27");
+        assert_null(perfd_register_name(EM_LOONGARCH, 32));
 }
 
 int main(void) {

@@ -60,7 +60,7 @@ uint32_t recorded_machine(perfd_recording *r) {
         uint32_t machine = MACHINE_OF_ITEM;
 
         visit(r, "ARCH", &visitor, &machine);
-        return machine;
+        return (perfd_recording_byte_order(r) == PERFD_BIG_ENDIAN) == (BYTE_ORDER == BIG_ENDIAN) ? machine : EM_NONE;
 }
 
 /* ---- time ----------------------------------------------------------------------------------------------------------------------- */

@@ -9,7 +9,10 @@
  */
 bool recorded_host_is_another(perfd_recording *r);
 
-/* EM_* of elf.h of x86-64 and arm64, which registers of it are of; EM_NONE of others. Without a word of it: this machine's, MACHINE_OF_ITEM. */
+/*
+ * For copies of stacks: EM_* of elf.h of x86-64 and arm64; EM_NONE of others, and of any of the other byte order. Without a word of it: this
+ * machine's, MACHINE_OF_ITEM.
+ */
 #define MACHINE_OF_ITEM UINT32_MAX
 uint32_t recorded_machine(perfd_recording *r);
 
