@@ -54,25 +54,26 @@ static int items_begin(perfd_recording *r) {
         return 0;
 }
 
-static int describe(perfd_recording *r, size_t index, RecordedEvent *e) {
+static int describe(perfd_recording *r, const perfd_recorded_sample *s, RecordedEvent *e) {
         Perfd__V1__EventDescriptor *d;
         const perfd_event *added;
         int code = recorded_machine_of(r, &r->items->machine);
 
         if (code == 0)
-                code = recorded_event_init(r, index, e, &d);
+                code = recorded_event_init(r, s, e, &d);
         if (code != 0)
                 return code;
         code = descriptors_add(&r->items->descriptors, d, &added);
         if (code == 0)
                 return 0;
         recorded_event_deinit(e);
-        return recording_fail(r, code, code == -ENOMEM ? "no memory" : "event %s cannot be described", r->events[index].name);
+        return recording_fail(r, code, code == -ENOMEM ? "no memory" : "event %s cannot be described", s->id.event->name);
 }
 
 /* Those of a pipe come while it is read. */
-static int find_event(perfd_recording *r, size_t index, RecordedEvent **ret) {
+static int find_event(perfd_recording *r, const perfd_recorded_sample *s, RecordedEvent **ret) {
         RecordedItems *items = r->items;
+        const size_t index = s->id.index;
 
         if (index >= items->n_events) {
                 RecordedEvent *larger = reallocarray(items->events, r->n_events, sizeof(*larger));
@@ -85,7 +86,7 @@ static int find_event(perfd_recording *r, size_t index, RecordedEvent **ret) {
                 items->n_events = r->n_events;
         }
         *ret = &items->events[index];
-        return (*ret)->encode ? 0 : describe(r, index, *ret);
+        return (*ret)->encode ? 0 : describe(r, s, *ret);
 }
 
 /* Of an event that is described: to do that, its format is read, and the record is where it was no more. As recorded_sample_place(). */
@@ -121,7 +122,7 @@ static int item_of(perfd_recording *r, const perfd_recorded *record, const perfd
         }
         code = perfd_recording_sample(r, record, &s);
         if (code == 0)
-                code = find_event(r, s.id.index, &e);
+                code = find_event(r, &s, &e);
         if (code == 0)
                 code = recorded_sample_encode(r, record, e, &s, items->bytes, &bytes, &end);
         if (code != 0)

@@ -1,5 +1,6 @@
 /* What the samples of an event consist of: the plan of its format, made as the daemon makes those of its own kernel, and a descriptor of it. */
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,6 @@
 #include "daemon/encode/item.h"
 #include "daemon/kernel/tracefs/format.h"
 
-#define TRACEPOINT 2                        /* PERF_TYPE_TRACEPOINT */
 #define FORMAT_TEXT_MAX ((size_t)256 << 10) /* bytes: the longest of Linux has some 40 KiB */
 #define PLAN_FIXED_MAX ((size_t)640 << 10)  /* bytes of its fixed numbers in an item: 8 for each of the largest record's */
 
@@ -45,8 +45,32 @@ static int take_format(void *userdata, const RecordedFormat *f) {
         return refuse_format(w->r, f, "its fields have more bytes than a record can have");
 }
 
-static int describe(perfd_recording *r, const perfd_recorded_event *shown, const RecordedEvent *e,
-                    Perfd__V1__EventDescriptor **ret) {
+/* Of a value of a sample. NULL: it does not say which event it counted. */
+static const perfd_recorded_event *counted(const perfd_recording *r, const perfd_recorded_sample *s, size_t i) {
+        const uint64_t format = s->id.event->read_format;
+        const Event *e = format & PERF_FORMAT_ID ? ids_find(r, s->values[i].id) : NULL;
+
+        if (e)
+                return &e->shown;
+        return format & PERF_FORMAT_GROUP ? NULL : s->id.event;
+}
+
+/* What the sample's values are of, which is the same in all of the event: the group, in its order. */
+static int add_counters(const perfd_recording *r, const perfd_recorded_sample *s, Perfd__V1__EventDescriptor *d) {
+        for (size_t i = 0; i < s->n_values; i++)
+                if (!counted(r, s, i))
+                        return 0;
+        for (size_t i = 0; i < s->n_values; i++) {
+                const perfd_recorded_event *e = counted(r, s, i);
+
+                if (event_descriptor_add_counter(d, e->name, event_unit(e), 1) < 0)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+static int describe(perfd_recording *r, const perfd_recorded_sample *s, const RecordedEvent *e, Perfd__V1__EventDescriptor **ret) {
+        const perfd_recorded_event *shown = s->id.event;
         const bool is_by_frequency = (shown->flags & PERFD_ATTR_FREQ) != 0;
         char name[EVENT_NAME_SIZE], *joined = NULL;
         int code = 0;
@@ -58,21 +82,26 @@ static int describe(perfd_recording *r, const perfd_recorded_event *shown, const
                                  is_by_frequency ? shown->sample_period : 0, event_unit(shown), ret) < 0)
                 code = -ENOMEM;
         free(joined);
+        if (code == 0 && add_counters(r, s, *ret) < 0) {
+                perfd__v1__event_descriptor__free_unpacked(*ret, NULL);
+                code = -ENOMEM;
+        }
         return code == 0 ? 0 : recording_fail(r, -ENOMEM, "no memory");
 }
 
-int recorded_event_init(perfd_recording *r, size_t index, RecordedEvent *e, Perfd__V1__EventDescriptor **ret) {
-        const perfd_recorded_event *shown = &r->events[index].shown;
+int recorded_event_init(perfd_recording *r, const perfd_recorded_sample *s, RecordedEvent *e, Perfd__V1__EventDescriptor **ret) {
+        const perfd_recorded_event *shown = s->id.event;
         Wanted w = { .r = r, .id = shown->config };
-        int code = shown->type == TRACEPOINT ? tracing_visit(r, take_format, &w) : 0;
+        const bool has_fields = shown->type == PERF_TYPE_TRACEPOINT && (shown->sample_type & PERF_SAMPLE_RAW) != 0;
+        int code = has_fields ? tracing_visit(r, take_format, &w) : 0;
 
         if (code < 0) {
                 plan_unref(w.plan);
                 return code;
         }
         e->plan = w.plan;
-        e->encode = encode_plan_new(e->plan, (uint32_t)index + 1, e->plan ? PAYLOAD_FIELDS : PAYLOAD_RAW, NULL, 0);
-        code = e->encode ? describe(r, shown, e, ret) : recording_fail(r, -ENOMEM, "no memory");
+        e->encode = encode_plan_new(e->plan, (uint32_t)s->id.index + 1, e->plan ? PAYLOAD_FIELDS : PAYLOAD_RAW, NULL, 0);
+        code = e->encode ? describe(r, s, e, ret) : recording_fail(r, -ENOMEM, "no memory");
         if (code == 0)
                 e->is_direct = !r->encodes_items && recorded_event_is_direct(r, shown, e->encode);
         else

@@ -16,8 +16,8 @@ typedef struct RecordedEvent {
         bool is_direct;            /* its samples need not be encoded */
 } RecordedEvent;
 
-/* plan.c: the event gets its plans, and the caller its descriptor. 0; -ENOMEM, -errno */
-int recorded_event_init(perfd_recording *r, size_t index, RecordedEvent *e, Perfd__V1__EventDescriptor **ret);
+/* plan.c: the event of its first sample gets its plans, and the caller its descriptor. 0; -ENOMEM, -errno */
+int recorded_event_init(perfd_recording *r, const perfd_recorded_sample *s, RecordedEvent *e, Perfd__V1__EventDescriptor **ret);
 void recorded_event_deinit(RecordedEvent *e);
 
 /*

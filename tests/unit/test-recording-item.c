@@ -272,9 +272,49 @@ static void test_registers(void **state) {
         }
 }
 
+/* The counts of a group have the names of their events, by their ids. */
+static void test_counters(void **state) {
+        for (int swap = 0; swap < 2; swap++) {
+                const size_t attr = PERF_DATA_PIPE_SIZE + PERF_DATA_RECORD_HEADER;
+                perfd_recording *r = perfd_recording_new();
+                const perfd_recorded *record;
+                const perfd_read_value *values;
+                const perfd_item *item = NULL;
+                size_t at;
+
+                begin(&built, swap);
+                built_u64_at(&built, attr + 24, 1 << 4 | 1 << 16); /* PERF_SAMPLE_READ, PERF_SAMPLE_IDENTIFIER */
+                built_u64_at(&built, attr + 32, 4 | 8);            /* PERF_FORMAT_ID, PERF_FORMAT_GROUP */
+                at = built_record(&built, PERF_DATA_HEADER_ATTR, 0);
+                built_attr(&built, 128, 1, 2, 1 << 4 | 1 << 16, 1);
+                built_u64(&built, 200);
+                built_record_end(&built, at);
+                built_tracing(&built, format);
+                at = built_record(&built, 9, 2);
+                built_u64(&built, 100);
+                built_u64(&built, 2);
+                for (uint64_t i = 1; i <= 2; i++) {
+                        built_u64(&built, 11 * i);
+                        built_u64(&built, 100 * i);
+                }
+                built_record_end(&built, at);
+                assert_int_equal(perfd_recording_open_bytes(r, built.bytes, built.n), 0);
+                while (perfd_recording_next(r, &record) == 0)
+                        if (record->type == 9)
+                                assert_int_equal(perfd_recording_item(r, record, &item), 0);
+                assert_non_null(item);
+                assert_int_equal(perfd_item_read(item, &values), 2);
+                assert_int_equal(values[1].value, 22);
+                assert_int_equal(perfd_item_event(item)->n_counters, 2);
+                assert_string_equal(perfd_item_event(item)->counters[0].event, "group:made");
+                assert_string_equal(perfd_item_event(item)->counters[1].event, "page-faults");
+                perfd_recording_free(r);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = { cmocka_unit_test(test_fields), cmocka_unit_test(test_truncated), cmocka_unit_test(test_bad_format),
-                                            cmocka_unit_test(test_registers) };
+                                            cmocka_unit_test(test_registers), cmocka_unit_test(test_counters) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
