@@ -88,14 +88,29 @@ perfd_text perfd_item_raw(const perfd_item *item) {
         return item_indexed(item)->raw;
 }
 
+/* Where they lie, if they can be read there. -ENOMEM */
+static int place_numbers(Numbers *numbers, const uint64_t **ret) {
+        const bool is_here = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && (uintptr_t)numbers->packed % sizeof(uint64_t) == 0;
+
+        if (numbers->packed && is_here) {
+                *ret = (const uint64_t *)(const void *)numbers->packed;
+                return 0;
+        }
+        if (numbers_settle(numbers) < 0)
+                return -ENOMEM;
+        *ret = numbers->list;
+        return 0;
+}
+
 size_t perfd_item_callchain(const perfd_item *asked, perfd_callchain part, const uint64_t **ret_addresses) {
         struct perfd_item *item = item_indexed(asked);
         Numbers *chain = part == PERFD_CALLCHAIN_KERNEL ? &item->kernel_callchain : &item->user_callchain;
 
         if (part != PERFD_CALLCHAIN_KERNEL && part != PERFD_CALLCHAIN_USER)
                 return 0;
-        if (numbers_settle(chain) < 0)
-                item_fail(item, -ENOMEM);
+        if (place_numbers(chain, ret_addresses) == 0)
+                return chain->n;
+        item_fail(item, -ENOMEM);
         *ret_addresses = chain->list;
         return chain->n;
 }

@@ -9,7 +9,6 @@
 #include "client/profile/id-table.h"
 
 #define FIRST_SLOTS ((size_t)64)
-#define MULTIPLIER UINT64_C(0x9e3779b97f4a7c15)
 
 void id_table_deinit(IdTable *t) {
         free(t->slots);
@@ -49,24 +48,17 @@ int id_table_add(IdTable *t, uint32_t hash, uint32_t id) {
         return 0;
 }
 
-/* Both halves of a product of 128 bits: each bit of both factors reaches all of the result. */
-static uint64_t mix(uint64_t a, uint64_t b) {
-        __uint128_t product = (__uint128_t)a * b;
-
-        return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
 uint32_t id_hash(uint64_t seed, const void *bytes, size_t n) {
         const char *at = bytes;
         uint64_t hash = seed ^ n, word;
 
         for (; n >= sizeof(word); at += sizeof(word), n -= sizeof(word)) {
                 memcpy(&word, at, sizeof(word));
-                hash = mix(hash ^ word, (seed >> 1) ^ MULTIPLIER);
+                hash = id_mix(hash ^ word, seed);
         }
         word = 0;
         if (n > 0) /* of a stack without frames there is nothing, at NULL */
                 memcpy(&word, at, n);
-        hash = mix(hash ^ word, (seed >> 1) ^ MULTIPLIER);
+        hash = id_mix(hash ^ word, seed);
         return (uint32_t)(hash >> 32);
 }

@@ -20,8 +20,9 @@
 #define KNOWN (FIRST | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)
 #define TEXTS_MAX ((size_t)64 << 10) /* bytes: more only if they overlap, and then there may be no room for them in an item */
 
+/* Of addresses, too, which stay where they are: as in an item, the lowest byte is the first. */
 bool recorded_event_is_direct(const perfd_recording *r, const perfd_recorded_event *shown, const EncodePlan *p) {
-        if (r->is_swapped || (shown->sample_type & ~(uint64_t)KNOWN) != 0 || p->has_faults)
+        if (r->is_swapped || r->is_big_endian || (shown->sample_type & ~(uint64_t)KNOWN) != 0 || p->has_faults)
                 return false;
         for (size_t i = 0; i < p->n_fields; i++)
                 if (field_is_number(p->fields[i]) && p->fields[i]->place != PLACE_FIXED)
@@ -140,22 +141,28 @@ static bool find_last(uint64_t type, const uint8_t *at, const uint8_t *end, Rest
         return n <= (size_t)(end - at);
 }
 
-/* Addresses of other contexts are dropped, as in an item of the daemon. */
-static int put_callchain(Numbers *to, const Rest *rest, uint64_t wanted) {
-        uint64_t context = 0;
+static Numbers *chain_of(struct perfd_item *item, uint64_t context) {
+        if (context == (uint64_t)PERF_CONTEXT_KERNEL)
+                return &item->kernel_callchain;
+        return context == (uint64_t)PERF_CONTEXT_USER ? &item->user_callchain : NULL;
+}
 
-        numbers_clear(to);
-        if (rest->n_callchain > to->room && list_grow(&to->list, &to->room, rest->n_callchain, sizeof(uint64_t)) < 0)
-                return -ENOMEM;
-        for (const uint8_t *at = rest->callchain, *end = at + rest->n_callchain * sizeof(uint64_t); at < end;) {
-                const uint64_t address = take_word(&at);
+/* Those of other contexts are dropped, as in an item of the daemon. Those of one context follow each other, and stay where they are. */
+static int put_callchain(struct perfd_item *item, const Rest *rest) {
+        const uint8_t *at = rest->callchain, *end = at + rest->n_callchain * sizeof(uint64_t);
+        int code = 0;
 
-                if (address >= (uint64_t)PERF_CONTEXT_MAX)
-                        context = address;
-                else if (context == wanted)
-                        to->list[to->n++] = address;
+        while (code == 0 && at < end) {
+                const uint64_t context = take_word(&at);
+                Numbers *chain = chain_of(item, context);
+                const uint8_t *first = at;
+
+                while (at < end && field_load(at, sizeof(uint64_t), false) < (uint64_t)PERF_CONTEXT_MAX)
+                        at += sizeof(uint64_t);
+                if (chain)
+                        code = numbers_add_packed(chain, first, (size_t)(at - first));
         }
-        return 0;
+        return code;
 }
 
 static void put_ids(struct perfd_item *item, const Rest *rest) {
@@ -171,15 +178,18 @@ static void put_ids(struct perfd_item *item, const Rest *rest) {
         }
 }
 
-static int put_rest(struct perfd_item *item, const EncodePlan *p, const Rest *rest) {
+/* is_passing: the record may go before the item does. */
+static int put_rest(struct perfd_item *item, const EncodePlan *p, const Rest *rest, bool is_passing) {
         int code = 0;
 
         numbers_clear(&item->kernel_callchain);
         numbers_clear(&item->user_callchain);
         if (rest->n_callchain > 0)
-                code = put_callchain(&item->kernel_callchain, rest, (uint64_t)PERF_CONTEXT_KERNEL);
-        if (code == 0 && rest->n_callchain > 0)
-                code = put_callchain(&item->user_callchain, rest, (uint64_t)PERF_CONTEXT_USER);
+                code = put_callchain(item, rest);
+        if (code == 0 && is_passing)
+                code = numbers_settle(&item->kernel_callchain);
+        if (code == 0 && is_passing)
+                code = numbers_settle(&item->user_callchain);
         put_ids(item, rest);
         numbers_clear(&item->faults);
         item->raw = p->payload == PAYLOAD_FIELDS || rest->raw.length == 0 ? (perfd_text){ .bytes = "" } : rest->raw;
@@ -188,7 +198,7 @@ static int put_rest(struct perfd_item *item, const EncodePlan *p, const Rest *re
         return code;
 }
 
-/* The record may go before the item does: what asks for a feature reads elsewhere in the file. */
+/* What asks for a feature reads elsewhere in the file. */
 static void keep_raw(perfd_recording *r, const EncodePlan *p, Rest *rest) {
         if ((p->n_texts == 0 && p->payload == PAYLOAD_FIELDS) || rest->raw.length == 0)
                 return;
@@ -216,5 +226,5 @@ int recorded_sample_place(perfd_recording *r, const perfd_recorded *record, cons
         code = put_numbers(item, p, (const uint8_t *)rest.raw.bytes);
         if (code == 0)
                 code = put_texts(item, p, &rest.raw);
-        return code == 0 ? put_rest(item, p, &rest) : code;
+        return code == 0 ? put_rest(item, p, &rest, source_is_passing(&r->source, record->bytes)) : code;
 }

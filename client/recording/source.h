@@ -52,6 +52,11 @@ static inline const uint8_t *source_here(const Source *s, uint64_t offset, uint6
         return *ret_n > 0 ? s->window + (offset - s->start) : NULL;
 }
 
+/* Whether bytes of it, that are here, may go when others are asked for. */
+static inline bool source_is_passing(const Source *s, const uint8_t *bytes) {
+        return s->window && (uintptr_t)bytes >= (uintptr_t)s->window && (uintptr_t)bytes - (uintptr_t)s->window < s->room;
+}
+
 /*
  * As many bytes as there are from that offset on, at most n; they stay until the next call. A pipe: what lies before an offset that was
  * asked for is gone. Memory is taken for what there is, not for what is asked for. 0; -ENOMEM, -errno of read(2)

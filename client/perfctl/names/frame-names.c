@@ -284,20 +284,27 @@ static bool look_up(FrameNames *f, uint32_t pid, uint64_t time, Found *found) {
         return frames[n - 1].symbol.length > 0 || frames[n - 1].build_id.length > 0;
 }
 
+/* What may be found again goes to its place, all else stays until the next call only. */
+static const Found *find_new(FrameNames *f, uint64_t time, const Found *asked, const Memory *m, Found *place) {
+        Found new = *asked;
+        Found *kept = look_up(f, asked->pid, time, &new) && time >= m->changed ? place : &f->passing;
+
+        free(kept->inlined);
+        *kept = new;
+        return kept;
+}
+
 /* Until the next call. */
 static const Found *find(FrameNames *f, uint32_t pid, uint64_t time, uint64_t ip, bool is_kernel, bool returns) {
         const uint32_t whose = is_kernel ? UINT32_MAX : pid;
         const Memory *m = memory_of(f, pid, is_kernel);
-        Found *found = found_of(f, whose, ip), *kept;
-        Found new = { .frame = { .ip = ip, .is_kernel = is_kernel }, .pid = whose, .generation = m->generation, .returns = returns };
+        Found *found = found_of(f, whose, ip);
 
         if (found->frame.name && found->frame.ip == ip && found->pid == whose && found->generation == m->generation &&
             found->returns == returns && time >= m->changed)
                 return found;
-        kept = look_up(f, pid, time, &new) && time >= m->changed ? found : &f->passing;
-        free(kept->inlined);
-        *kept = new;
-        return kept;
+        return find_new(f, time, &(Found){ .frame = { .ip = ip, .is_kernel = is_kernel }, .pid = whose, .generation = m->generation,
+                                           .returns = returns }, m, found);
 }
 
 void frame_names_find(FrameNames *f, uint32_t pid, uint64_t time, uint64_t ip, bool is_kernel, bool returns, NamedFrame *ret) {
@@ -371,6 +378,23 @@ static bool find_chain(FrameNames *f, const ChainKey *key, uint64_t time, size_t
         return may_keep;
 }
 
+/* One address alone is not copied. */
+static size_t one_frame(FrameNames *f, const Found *found, const NamedFrame **ret) {
+        if (found->n_inlined == 0) {
+                *ret = &found->frame;
+                return 1;
+        }
+        *ret = f->frames;
+        return add_frames(f, 0, found);
+}
+
+static size_t frame_of_one(FrameNames *f, const ChainKey *key, uint64_t time, const NamedFrame **ret) {
+        if (f->kernel && key->n_kernel > 0)
+                want_kernel(f, key->kernel, 1, time);
+        return one_frame(f, key->n_kernel > 0 ? find(f, key->pid, time, key->kernel[0], true, false) :
+                                                find(f, key->pid, time, key->user[0], false, false), ret);
+}
+
 static size_t chain_frames(FrameNames *f, const ChainKey *chain, uint64_t time, const NamedFrame **ret) {
         const Memory *kernel = memory_of(f, chain->pid, true), *process = memory_of(f, chain->pid, false);
         const bool may_know = known_chains_may_keep(chain) && time >= kernel->changed && time >= process->changed;
@@ -400,11 +424,11 @@ size_t frame_names_of_callchain(FrameNames *f, const perfd_item *item, const Nam
         const perfd_caller *callers;
         const size_t n_callers = room > 0 ? lower(unwind(f, item, n_all, &callers), room) : 0;
         const size_t n_user = n_callers > 0 ? 0 : lower(n_all, room);
+        const ChainKey key = { .kernel = kernel, .user = user, .n_kernel = (uint32_t)n_kernel, .n_user = (uint32_t)n_user, .pid = pid };
         size_t n;
 
         f->number = 0;
-        n = chain_frames(f, &(ChainKey){ .kernel = kernel, .user = user, .n_kernel = (uint32_t)n_kernel, .n_user = (uint32_t)n_user, .pid = pid },
-                         time, ret);
+        n = n_kernel + n_user == 1 ? frame_of_one(f, &key, time, ret) : chain_frames(f, &key, time, ret);
         if (n_callers == 0)
                 return n;
         frames_for(f, n);
@@ -427,9 +451,7 @@ size_t frame_names_of(FrameNames *f, const perfd_item *item, const NamedFrame **
 
         if (n > 0 || ip == 0)
                 return n;
-        n = add_frames(f, 0, find(f, perfd_item_pid(item), perfd_item_time(item), ip, ip >= KERNEL_ADDRESS, false));
-        *ret = f->frames;
-        return n;
+        return one_frame(f, find(f, perfd_item_pid(item), perfd_item_time(item), ip, ip >= KERNEL_ADDRESS, false), ret);
 }
 
 char *frame_name_of_file(perfd_text dso) {

@@ -17,24 +17,32 @@ void rows_deinit(Rows *r) {
         *r = (Rows){ .keys = NULL };
 }
 
+static bool is_of(const Rows *r, uint32_t row, const uint64_t *key) {
+        const uint64_t *of = rows_key(r, row);
+
+        for (size_t i = 0; i < r->n_keys; i++)
+                if (of[i] != key[i])
+                        return false;
+        return true;
+}
+
 static uint32_t find(const Rows *r, const uint64_t *key, uint32_t hash) {
-        const size_t size = r->n_keys * sizeof(*key);
         size_t at = hash;
         uint32_t id;
 
         while (id_table_next(&r->ids, hash, &at, &id))
-                if (memcmp(rows_key(r, id), key, size) == 0)
+                if (is_of(r, id, key))
                         return id;
         return ID_NONE;
 }
 
 uint32_t rows_find(const Rows *r, const uint64_t *key) {
-        return find(r, key, id_hash(r->seed, key, r->n_keys * sizeof(*key)));
+        return find(r, key, id_hash_words(r->seed, key, r->n_keys));
 }
 
 uint32_t rows_get(Rows *r, const uint64_t *key) {
         const size_t size = r->n_keys * sizeof(*key);
-        const uint32_t hash = id_hash(r->seed, key, size), found = find(r, key, hash);
+        const uint32_t hash = id_hash_words(r->seed, key, r->n_keys), found = find(r, key, hash);
 
         if (found != ID_NONE)
                 return found;
@@ -47,18 +55,4 @@ uint32_t rows_get(Rows *r, const uint64_t *key) {
         memcpy(r->keys + r->n * r->n_keys, key, size);
         r->list[r->n] = (Row){ .last = 0 };
         return r->n++;
-}
-
-void rows_add_self(Rows *r, uint32_t row, RowSum samples) {
-        row_sum_add(&r->list[row].self, samples);
-}
-
-bool rows_add_total(Rows *r, uint32_t row, RowSum samples) {
-        Row *to = &r->list[row];
-
-        if (to->last == r->turn)
-                return false;
-        to->last = r->turn;
-        row_sum_add(&to->total, samples);
-        return true;
 }

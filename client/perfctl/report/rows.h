@@ -38,17 +38,29 @@ void rows_deinit(Rows *r);
 uint32_t rows_get(Rows *r, const uint64_t *key);
 /* ID_NONE: there is none. */
 uint32_t rows_find(const Rows *r, const uint64_t *key);
-void rows_add_self(Rows *r, uint32_t row, RowSum samples);
 /* Samples that share a stack: what is added to totals from now on are these. */
 static inline void rows_begin_turn(Rows *r) {
         r->turn++;
 }
-/* False: they were added in this turn already. */
-bool rows_add_total(Rows *r, uint32_t row, RowSum samples);
 
 static inline void row_sum_add(RowSum *sum, RowSum samples) {
         sum->samples += samples.samples;
         sum->period += samples.period;
+}
+
+static inline void rows_add_self(Rows *r, uint32_t row, RowSum samples) {
+        row_sum_add(&r->list[row].self, samples);
+}
+
+/* False: they were added in this turn already. */
+static inline bool rows_add_total(Rows *r, uint32_t row, RowSum samples) {
+        Row *to = &r->list[row];
+
+        if (to->last == r->turn)
+                return false;
+        to->last = r->turn;
+        row_sum_add(&to->total, samples);
+        return true;
 }
 
 /* Percent of all. */

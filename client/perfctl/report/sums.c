@@ -46,6 +46,7 @@ SumsGroup *sums_group(Sums *s, perfd_text event, uint32_t number) {
 
         if (s->n_groups > 0 && (g->event == ID_NONE || (g->number == number && text_ids_is(s->texts, g->event, event))))
                 return g;
+        s->last_event = NULL;
         id = s->options->is_of_all ? ID_NONE : text_ids_add(s->texts, event, false);
         for (s->last = 0; s->last < s->n_groups; s->last++)
                 if (s->groups[s->last].event == id && (id == ID_NONE || s->groups[s->last].number == number))
@@ -190,14 +191,26 @@ static bool is_taken(Sums *s, const perfd_item *item, const char *event) {
         return true;
 }
 
+/* A recording has one name for a number: where that stands says which of them it is. */
+static SumsGroup *group_of(Sums *s, const char *event, uint32_t number) {
+        SumsGroup *g;
+
+        if (number > 0 && number == s->last_number && event == s->last_event)
+                return s->groups + s->last;
+        g = sums_group(s, (perfd_text){ .bytes = event, .length = strlen(event) }, number);
+        s->last_event = event;
+        s->last_number = number;
+        return g;
+}
+
 bool sums_take(Sums *s, const perfd_item *item, const char *event, uint32_t number, uint64_t period, const uint32_t *frames, size_t n_frames) {
-        SumsGroup *g = sums_group(s, (perfd_text){ .bytes = event, .length = strlen(event) }, number);
+        SumsGroup *g = group_of(s, event, number);
 
         return sums_add(s, g, is_taken(s, item, event), period, frames, n_frames);
 }
 
 bool sums_take_stack(Sums *s, const perfd_item *item, const char *event, uint32_t number, uint64_t period, uint32_t stack) {
-        SumsGroup *g = sums_group(s, (perfd_text){ .bytes = event, .length = strlen(event) }, number);
+        SumsGroup *g = group_of(s, event, number);
 
         if (!add_to_all(g, period))
                 return false;

@@ -36,6 +36,8 @@ typedef struct Sums {
         FrameIds *frames;
         SumsGroup *groups;
         size_t n_groups, last;
+        const char *last_event; /* those of the sample that `last` is of; NULL: not known */
+        uint32_t last_number;
         uint64_t *key; /* of the sample that is added: n_keys, and room for a stack */
         StackIds stacks;
         bool has_frame_keys, has_symbol_key, has_line_key;
