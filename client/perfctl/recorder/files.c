@@ -15,6 +15,7 @@
 
 #include "client/perfctl/base/daemon-clock.h"
 #include "client/perfctl/base/quantity.h"
+#include "client/perfctl/recorder/probes.h"
 
 #define CLOCKID 23 /* the bits of these sections */
 #define CLOCK_DATA 29
@@ -82,8 +83,9 @@ static int add_tracing(Recorder *r) {
         for (size_t i = 0; i < r->n_events; i++) {
                 const RecorderEvent *e = r->events[i];
 
-                if (e->event.type == PERF_TYPE_TRACEPOINT)
-                        list[n++] = e->asked;
+                /* with a probe that was removed its samples have ended, before this file */
+                if (e->tracepoint && (!e->is_probe || probe_event_is_defined(e->tracepoint)))
+                        list[n++] = e->tracepoint;
         }
         if (n > 0)
                 code = perfd_recording_writer_add_tracing(r->writer, TRACEFS, list, n);

@@ -14,6 +14,7 @@
 #include "client/perfctl/base/daemon-clock.h"
 #include "client/perfctl/base/quantity.h"
 #include "client/perfctl/events/target.h"
+#include "client/perfctl/recorder/probes.h"
 #include "client/perfctl/recorder/tasks.h"
 #include "client/perfctl/recorder/user-stack.h"
 
@@ -61,12 +62,14 @@ static int add_event(Recorder *r, uint32_t id, const char *name, const char *eve
         if (find_event(r, id))
                 return 0;
         e = must_have(calloc(1, sizeof(*e)));
-        *e = (RecorderEvent){ .id = id, .ids = { id }, .name = must_have(strdup(typed_names_find(&r->loop.typed, name))), .asked = must_have(strdup(event)) };
+        *e = (RecorderEvent){ .id = id, .ids = { id }, .name = must_have(strdup(typed_names_find(&r->loop.typed, name))), .is_probe = probe_event_is(event) };
         r->events = must_have(reallocarray(r->events, r->n_events + 1, sizeof(*r->events)));
         r->events[r->n_events++] = e;
-        if (!recorder_event_find(event, &e->event))
-                return perfctl_fail(r->p, PERFCTL_FAILED, "%s: %s cannot be recorded: recordings have tracepoints whose formats this user can "
-                                    "read in " TRACEFS ", and software, hardware, cache and raw events", name, event);
+        if (e->is_probe ? !probe_event_find(event, id, r->daemon, &e->event, &e->tracepoint) : !recorder_event_find(event, &e->event))
+                return perfctl_fail(r->p, PERFCTL_FAILED, "%s: %s cannot be recorded: recordings have tracepoints and probes whose formats this "
+                                    "user can read in " TRACEFS ", and software, hardware, cache and raw events", name, event);
+        if (!e->is_probe && e->event.type == PERF_TYPE_TRACEPOINT)
+                e->tracepoint = must_have(strndup(event, strcspn(event, ":") + 1 + strcspn(strchr(event, ':') + 1, ":")));
         e->event.name = e->name;
         e->event.ids = e->ids;
         e->event.n_ids = 1;
@@ -109,12 +112,25 @@ static int add_running(Recorder *r, const char *word) {
         return code;
 }
 
+/* 0: it does not say it. Probes are then found without it, where no other daemon has such events. */
+static uint32_t daemon_pid(const Perfctl *p) {
+        perfd_result *status = NULL;
+        const perfd_status_row *row = perfd_status(p->client, &status) == 0 ? perfd_result_status(status) : NULL;
+        const uint32_t pid = row ? row->pid : 0;
+
+        perfd_result_free(status);
+        return pid;
+}
+
 /* Before the stream begins: what the daemon has of the words. */
 static int choose(void *userdata, const EventWords *words, perfd_subscription *subscription) {
         Recorder *r = userdata;
-        int code = words->n == 0 ? add_running(r, NULL) : 0;
+        int code;
 
         (void)subscription;
+        if (r->daemon == 0)
+                r->daemon = daemon_pid(r->p);
+        code = words->n == 0 ? add_running(r, NULL) : 0;
         for (size_t i = 0; i < words->n && code == 0; i++)
                 code = add_running(r, words->names[i]);
         if (code == 0 && r->n_events == 0 && words->n == 0)
@@ -308,7 +324,7 @@ static void recorder_deinit(Recorder *r) {
         build_ids_deinit(&r->build_ids);
         for (size_t i = 0; i < r->n_events; i++) {
                 free(r->events[i]->name);
-                free(r->events[i]->asked);
+                free(r->events[i]->tracepoint);
                 free(r->events[i]);
         }
         free(r->events);

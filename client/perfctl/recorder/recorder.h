@@ -10,7 +10,9 @@
 typedef struct RecorderEvent {
         uint32_t id;
         uint64_t ids[1];
-        char *name, *asked; /* asked: as perf list has it */
+        char *name;
+        char *tracepoint; /* SYSTEM:NAME in tracefs; NULL: it is none */
+        bool is_probe;
         perfd_recorded_event event; /* of ids and name */
 } RecorderEvent;
 
@@ -40,6 +42,7 @@ typedef struct Recorder {
         RecorderFiles files;
         RecorderState *state; /* NULL: no file follows */
         uint32_t clock;       /* of the times: a clockid_t */
+        uint32_t daemon;      /* its pid; 0: not known */
         Progress progress;
         RecorderEvent **events;
         size_t n_events;
