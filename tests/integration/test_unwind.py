@@ -4,6 +4,7 @@ of a live host. Needs root, for perf record."""
 import json
 import os
 import re
+import subprocess
 import tempfile
 
 import perfd
@@ -146,6 +147,25 @@ def test_live():
                                 "--attr", "sample-stack-user=8192")), 3)
         run(PERFCTL, "--socket", daemon.control, "record", "-o", path, CALLS, "--callchain", "dwarf", "--", program, "10")
         check_calls([names(chain) for _, chain in compare(path)], 10)
+        ours = "0xff0fff" if os.uname().machine == "x86_64" else "0x1ffffffff"
+        one = "r15" if os.uname().machine == "x86_64" else "x28"
+        for options, attr in ((("--callchain", "user,dwarf,16380"), (16384, int(ours, 0))),
+                              (("--callchain", "kernel", "--attr", "sample-type=regs-user,stack-user,weight", "--attr", f"sample-regs-user={ours}",
+                                "--attr", "sample-stack-user=32768", "--attr", "mmap-data=true"),
+                               (32768, int(ours, 0))),
+                              (("--attr", "sample-type=regs-user", "--attr", f"sample-regs-user=sp|{one}"), (0, None))):
+            said = subprocess.run([PERFCTL, "--socket", daemon.control, "record", "-o", path, CALLS, *options, "--", program, "10"], timeout=perfd.PATIENCE,
+                                  capture_output=True, text=True, check=True).stderr
+            equal("the recording leaves out weight\n" in said, "weight" in str(options), f"what is said, with {options}: {said}")
+            found = dict(re.findall(r"(sample_\w+_user): (\w+)", run("perf", "evlist", "-v", "-i", path)))
+            equal(int(found.get("sample_stack_user", "0"), 0), attr[0], f"the stack, with {options}")
+            lines = run("perf", "script", "-F", "uregs", "-i", path).splitlines()
+            names_of = {re.sub(r":.*", "", word).lower() for line in lines for word in line.split()[1:]}
+            if attr[1]:
+                equal(int(found["sample_regs_user"], 0), attr[1], "registers")
+                check_calls([names(chain) for _, chain in compare(path)], 10)
+            else:
+                equal(names_of, {"sp", one}, "registers that perf script shows")
 
 
 if __name__ == "__main__":

@@ -48,16 +48,19 @@ static RecorderEvent *find_event(const Recorder *r, uint32_t id) {
 }
 
 bool recorder_unwinds(const Recorder *r) {
-        bool does = r->callchain & PERFD_CALLCHAIN_DWARF;
+        bool does = r->asked.callchain & PERFD_CALLCHAIN_DWARF;
 
+        for (size_t i = 0; i < r->asked.n_attr; i++)
+                does = does || strstr(r->asked.attr[i], "stack-user");
         for (size_t i = 0; i < r->n_events; i++)
                 does = does || (r->events[i]->event.sample_type & PERF_SAMPLE_STACK_USER) != 0;
         return does;
 }
 
-/* frequency: above 0, it is sampled by it. 0, or an exit status after a message. */
-static int add_event(Recorder *r, uint32_t id, const char *name, const char *event, uint64_t period, uint64_t frequency, unsigned callchain) {
+/* spec: how it was added; with a frequency above 0, it is sampled by it. 0, or an exit status after a message. */
+static int add_event(Recorder *r, uint32_t id, const char *name, const char *event, const perfd_event_spec *spec) {
         RecorderEvent *e;
+        char left_out[128];
 
         if (find_event(r, id))
                 return 0;
@@ -74,11 +77,12 @@ static int add_event(Recorder *r, uint32_t id, const char *name, const char *eve
         e->event.ids = e->ids;
         e->event.n_ids = 1;
         e->event.sample_type |= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
-                                PERF_SAMPLE_PERIOD | (callchain != 0 ? PERF_SAMPLE_CALLCHAIN : 0);
-        if (callchain & PERFD_CALLCHAIN_DWARF)
-                user_stack_of_event(&e->event);
-        e->event.flags |= PERFD_ATTR_SAMPLE_ID_ALL | (frequency > 0 ? PERFD_ATTR_FREQ : 0);
-        e->event.sample_period = frequency > 0 ? frequency : period > 0 ? period : 1;
+                                PERF_SAMPLE_PERIOD | (spec->callchain != 0 ? PERF_SAMPLE_CALLCHAIN : 0);
+        user_stack_of_event(&e->event, spec);
+        if (user_stack_leaves_out(spec, left_out, sizeof(left_out)))
+                (void)perfctl_fail(r->p, PERFCTL_OK, "%s: of the parts that its sample-type asks for, the recording leaves out %s", name, left_out);
+        e->event.flags |= PERFD_ATTR_SAMPLE_ID_ALL | (spec->frequency > 0 ? PERFD_ATTR_FREQ : 0);
+        e->event.sample_period = spec->frequency > 0 ? spec->frequency : spec->period > 0 ? spec->period : 1;
         if (r->has_begun)
                 recorder_check(r, perfd_recording_writer_add_event(r->writer, &e->event));
         return r->has_failed ? PERFCTL_FAILED : 0;
@@ -95,7 +99,7 @@ static int add_row(Recorder *r, const perfd_event_row *row) {
                                    row->fallen_back ? ", as this machine does not count cycles" : "");
         else if (row->fallen_back && !find_event(r, row->id))
                 (void)perfctl_fail(r->p, PERFCTL_OK, "%s: this machine does not count cycles: this records %s instead", s->event, event);
-        return add_event(r, row->id, name, event, s->period, s->frequency, s->callchain);
+        return add_event(r, row->id, name, event, s);
 }
 
 static int add_running(Recorder *r, const char *word) {
@@ -202,8 +206,11 @@ static void on_start(void *userdata, const perfd_start *s) {
 /* One that begins later. */
 static void on_event(void *userdata, const perfd_event *e) {
         Recorder *r = userdata;
+        perfd_event_spec spec = r->asked;
 
-        if (!r->has_failed && add_event(r, e->id, e->name, e->event, e->period, e->frequency, r->callchain) != 0)
+        spec.period = e->period;
+        spec.frequency = e->frequency;
+        if (!r->has_failed && add_event(r, e->id, e->name, e->event, &spec) != 0)
                 r->has_failed = true;
 }
 
@@ -229,7 +236,7 @@ static void put_sample(Recorder *r, const perfd_item *item, const RecorderEvent 
 
         s.n_callchain = put_part(chain, 0, PERF_CONTEXT_KERNEL, kernel, n_kernel);
         s.n_callchain = put_part(chain, s.n_callchain, PERF_CONTEXT_USER, user, n_user);
-        if (e->event.sample_type & PERF_SAMPLE_STACK_USER)
+        if (e->event.sample_type & (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER))
                 user_stack_of_item(item, &s);
         if (s.ip == 0)
                 s.ip = n_kernel > 0 ? kernel[0] : n_user > 0 ? user[0] : 0;
@@ -347,18 +354,23 @@ static int end_files(Recorder *r, int code) {
         return code == 0 ? left_out : code;
 }
 
-static unsigned callchain_asked(const Perfctl *p) {
+/* The chain and the attr of each event, as far as one word says them. */
+static perfd_event_spec asked_of_all(const Perfctl *p) {
         const char *text = perfctl_get(p, "callchain");
+        perfd_event_spec spec = PERFD_EVENT_SPEC_INIT;
 
+        spec.attr = perfctl_get_all(p, "attr", &spec.n_attr);
         if (text && strstr(text, "dwarf"))
-                return PERFD_CALLCHAIN_DWARF;
-        return text || perfctl_get(p, "both-callchains") ? PERFD_CALLCHAIN_BOTH : PERFD_CALLCHAIN_NONE;
+                spec.callchain = PERFD_CALLCHAIN_DWARF;
+        else if (text || perfctl_get(p, "both-callchains"))
+                spec.callchain = PERFD_CALLCHAIN_BOTH;
+        return spec;
 }
 
 int recorder_run(Perfctl *p, const perfd_subscription *subscription, const RecorderFiles *files, uint64_t duration, bool may_lose) {
         perfd_callbacks callbacks = PERFD_CALLBACKS_INIT;
         Recorder r = { .p = p, .files = *files,
-                       .callchain = callchain_asked(p),
+                       .asked = asked_of_all(p),
                        .loop = { .p = p, .duration = duration, .may_lose = may_lose, .is_full = is_full, .tick = on_tick } };
         bool has_begun;
         int code = recorder_open(&r);

@@ -54,7 +54,7 @@ typedef struct Recorder {
         size_t n_pids;
         ProcTasks early, here; /* of the whole host: before events were added, and when the stream began */
         BuildIds build_ids;
-        unsigned callchain; /* PERFD_CALLCHAIN_, asked for: of events that are added later */
+        perfd_event_spec asked; /* callchain and attr alone: of events that are added later */
         bool has_failed;   /* which was said */
         bool has_begun;    /* the stream: its events are the writer's */
         uint64_t round;    /* bytes when the last FINISHED_ROUND was written */
