@@ -221,7 +221,7 @@ void layouts_learn(Descriptors *d, uint32_t event, uint32_t cpu, uint32_t tid, c
         unsigned has = (cpu ? LAYOUT_HAS_CPU : 0) | (tid ? LAYOUT_HAS_TASK : 0);
         Descriptor *of = descriptors_find(d, event);
 
-        if (!of || of->dynamic || !layout_init(&of->layouts[has], has, event, of->n_numbers, item, end))
+        if (!of || of->dynamic || of->n_numbers == 0 || !layout_init(&of->layouts[has], has, event, of->n_numbers, item, end))
                 return;
         of->layouts[has].descriptor = of;
         of->layouts[has].whole = of->n_texts == 0 ? of->layouts[has].size : SIZE_MAX;
@@ -235,7 +235,7 @@ const ItemLayout *layouts_find(Descriptors *d, const uint8_t *item, const uint8_
         if (size < event_at + 5 || item[event_at] != WIRE_KEY(ITEM_EVENT, WIRE_FIXED32))
                 return NULL;
         of = descriptors_find(d, wire_get_fixed32(item + event_at + 1));
-        for (int i = LAYOUTS - 1; of && i >= 0; i--)
+        for (int i = LAYOUTS - 1; of && of->n_numbers > 0 && i >= 0; i--) /* without numbers there are none */
                 if (layout_matches(&of->layouts[i], item, size))
                         return d->layout = &of->layouts[i];
         return NULL;

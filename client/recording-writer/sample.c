@@ -1,74 +1,89 @@
 /* Samples, in the order that perf_event_open(2) gives their parts. */
-#include <errno.h>
 #include <linux/perf_event.h>
 
 #include "client/recording-writer/writer.h"
 
 #define UNWRITTEN (PERF_SAMPLE_READ | PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_AUX)
 
-static void put_u64_of(Buffer *b, uint64_t type, uint64_t bit, uint64_t v) {
-        if ((type & bit) != 0)
-                buffer_put_u64(b, v);
+#define NUMBERS_BOUND ((size_t)256) /* bytes: more than all parts of a sample that are one number each, and the sizes of the others */
+
+static inline uint8_t *put_bytes(uint8_t *to, const void *bytes, size_t n) {
+        if (n > 0)
+                memcpy(to, bytes, n);
+        return to + n;
 }
 
-static void put_id(Buffer *b, uint64_t type, const perfd_recorded_sample *s) {
+static inline uint8_t *put_zeros(uint8_t *to, size_t n) {
+        memset(to, 0, n);
+        return to + n;
+}
+
+static inline uint8_t *put_u64(uint8_t *to, uint64_t v) {
+        return put_bytes(to, &v, sizeof(v));
+}
+
+static inline uint8_t *put_u64_of(uint8_t *to, uint64_t type, uint64_t bit, uint64_t v) {
+        return (type & bit) != 0 ? put_u64(to, v) : to;
+}
+
+static uint8_t *put_id(uint8_t *to, uint64_t type, const perfd_recorded_sample *s) {
         const perfd_recorded_id *i = &s->id;
 
-        put_u64_of(b, type, PERF_SAMPLE_IDENTIFIER, i->id);
-        put_u64_of(b, type, PERF_SAMPLE_IP, s->ip);
-        put_u64_of(b, type, PERF_SAMPLE_TID, (uint64_t)i->tid << 32 | i->pid);
-        put_u64_of(b, type, PERF_SAMPLE_TIME, i->time);
-        put_u64_of(b, type, PERF_SAMPLE_ADDR, s->addr);
-        put_u64_of(b, type, PERF_SAMPLE_ID, i->id);
-        put_u64_of(b, type, PERF_SAMPLE_STREAM_ID, i->stream_id);
-        put_u64_of(b, type, PERF_SAMPLE_CPU, i->cpu);
-        put_u64_of(b, type, PERF_SAMPLE_PERIOD, s->period);
+        to = put_u64_of(to, type, PERF_SAMPLE_IDENTIFIER, i->id);
+        to = put_u64_of(to, type, PERF_SAMPLE_IP, s->ip);
+        to = put_u64_of(to, type, PERF_SAMPLE_TID, (uint64_t)i->tid << 32 | i->pid);
+        to = put_u64_of(to, type, PERF_SAMPLE_TIME, i->time);
+        to = put_u64_of(to, type, PERF_SAMPLE_ADDR, s->addr);
+        to = put_u64_of(to, type, PERF_SAMPLE_ID, i->id);
+        to = put_u64_of(to, type, PERF_SAMPLE_STREAM_ID, i->stream_id);
+        to = put_u64_of(to, type, PERF_SAMPLE_CPU, i->cpu);
+        return put_u64_of(to, type, PERF_SAMPLE_PERIOD, s->period);
 }
 
 /* u32 size, bytes, zeros up to a multiple of 8, which the size counts. */
-static void put_raw(Buffer *b, const perfd_text *raw) {
+static uint8_t *put_raw(uint8_t *to, const perfd_text *raw) {
         const size_t whole = ((raw->length + sizeof(uint32_t) + 7) & ~(size_t)7) - sizeof(uint32_t);
 
-        buffer_put_u32(b, (uint32_t)whole);
-        buffer_put(b, raw->bytes, raw->length);
-        buffer_put_zeros(b, whole - raw->length);
+        to = put_bytes(to, &(uint32_t){ (uint32_t)whole }, sizeof(uint32_t));
+        to = put_bytes(to, raw->bytes, raw->length);
+        return put_zeros(to, whole - raw->length);
 }
 
 /* Its size, which is 0 or a multiple of 8, bytes, and how many of them are of the stack. */
-static void put_stack(Buffer *b, const perfd_text *stack) {
+static uint8_t *put_stack(uint8_t *to, const perfd_text *stack) {
         const size_t whole = (stack->length + 7) & ~(size_t)7;
 
-        buffer_put_u64(b, whole);
-        buffer_put(b, stack->bytes, stack->length);
-        buffer_put_zeros(b, whole - stack->length);
-        if (whole > 0)
-                buffer_put_u64(b, stack->length);
+        to = put_u64(to, whole);
+        to = put_bytes(to, stack->bytes, stack->length);
+        to = put_zeros(to, whole - stack->length);
+        return whole > 0 ? put_u64(to, stack->length) : to;
 }
 
-static void put_registers(Buffer *b, const perfd_recorded_registers *registers) {
-        buffer_put_u64(b, registers->abi);
-        if (registers->abi != 0)
-                buffer_put(b, registers->values, registers->n * sizeof(*registers->values));
+static uint8_t *put_registers(uint8_t *to, const perfd_recorded_registers *registers) {
+        to = put_u64(to, registers->abi);
+        return registers->abi != 0 ? put_bytes(to, registers->values, registers->n * sizeof(*registers->values)) : to;
 }
 
-static void put_parts(Buffer *b, uint64_t type, const perfd_recorded_sample *s) {
+static uint8_t *put_parts(uint8_t *to, uint64_t type, const perfd_recorded_sample *s) {
         if ((type & PERF_SAMPLE_CALLCHAIN) != 0) {
-                buffer_put_u64(b, s->n_callchain);
-                buffer_put(b, s->callchain, s->n_callchain * sizeof(*s->callchain));
+                to = put_u64(to, s->n_callchain);
+                to = put_bytes(to, s->callchain, s->n_callchain * sizeof(*s->callchain));
         }
         if ((type & PERF_SAMPLE_RAW) != 0)
-                put_raw(b, &s->raw);
+                to = put_raw(to, &s->raw);
+        if ((type & ~(PERF_SAMPLE_RAW * 2 - 1)) == PERF_SAMPLE_IDENTIFIER)
+                return to; /* as most are */
         if ((type & PERF_SAMPLE_REGS_USER) != 0)
-                put_registers(b, &s->registers_user);
+                to = put_registers(to, &s->registers_user);
         if ((type & PERF_SAMPLE_STACK_USER) != 0)
-                put_stack(b, &s->stack_user);
-        put_u64_of(b, type, PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT, s->weight);
-        put_u64_of(b, type, PERF_SAMPLE_DATA_SRC, s->data_src);
-        put_u64_of(b, type, PERF_SAMPLE_TRANSACTION, s->transaction);
-        put_u64_of(b, type, PERF_SAMPLE_PHYS_ADDR, s->phys_addr);
-        put_u64_of(b, type, PERF_SAMPLE_CGROUP, s->cgroup);
-        put_u64_of(b, type, PERF_SAMPLE_DATA_PAGE_SIZE, s->data_page_size);
-        put_u64_of(b, type, PERF_SAMPLE_CODE_PAGE_SIZE, s->code_page_size);
+                to = put_stack(to, &s->stack_user);
+        to = put_u64_of(to, type, PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT, s->weight);
+        to = put_u64_of(to, type, PERF_SAMPLE_DATA_SRC, s->data_src);
+        to = put_u64_of(to, type, PERF_SAMPLE_TRANSACTION, s->transaction);
+        to = put_u64_of(to, type, PERF_SAMPLE_PHYS_ADDR, s->phys_addr);
+        to = put_u64_of(to, type, PERF_SAMPLE_CGROUP, s->cgroup);
+        to = put_u64_of(to, type, PERF_SAMPLE_DATA_PAGE_SIZE, s->data_page_size);
+        return put_u64_of(to, type, PERF_SAMPLE_CODE_PAGE_SIZE, s->code_page_size);
 }
 
 static void take_time(perfd_recording_writer *w, uint64_t time) {
@@ -81,7 +96,7 @@ static void take_time(perfd_recording_writer *w, uint64_t time) {
 
 int perfd_recording_writer_put_sample(perfd_recording_writer *w, uint16_t misc, const perfd_recorded_sample *s) {
         const perfd_recorded_event *e = s->id.event;
-        Buffer b = { .n = 0 };
+        uint8_t *begin, *end;
         int code;
 
         if (!e || (e->sample_type & UNWRITTEN) != 0)
@@ -93,11 +108,13 @@ int perfd_recording_writer_put_sample(perfd_recording_writer *w, uint16_t misc, 
                                    __builtin_popcountll(e->sample_regs_user));
         if (s->raw.length > UINT16_MAX || s->n_callchain > UINT16_MAX / sizeof(uint64_t) || s->stack_user.length > UINT16_MAX)
                 return writer_fail(w, PERFD_E_INVALID, "%s: a sample that is larger than a record", e->name);
-        put_id(&b, e->sample_type, s);
-        put_parts(&b, e->sample_type, s);
-        code = b.failed ? writer_fail(w, -ENOMEM, "no memory") : perfd_recording_writer_put(w, PERF_RECORD_SAMPLE, misc, b.bytes, b.n);
+        code = writer_reserve(w, NUMBERS_BOUND + s->n_callchain * sizeof(*s->callchain) + s->raw.length +
+                              s->registers_user.n * sizeof(*s->registers_user.values) + s->stack_user.length, &begin);
+        if (code != 0)
+                return code;
+        end = put_parts(put_id(begin, e->sample_type, s), e->sample_type, s);
+        code = writer_take(w, PERF_RECORD_SAMPLE, misc, (size_t)(end - begin));
         if (code == 0 && (e->sample_type & PERF_SAMPLE_TIME) != 0)
                 take_time(w, s->id.time);
-        buffer_deinit(&b);
         return code;
 }

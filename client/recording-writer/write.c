@@ -47,9 +47,12 @@ int writer_write_at(perfd_recording_writer *w, uint64_t at, const void *bytes, s
 }
 
 static void put_header(Buffer *b, uint32_t type, uint16_t misc, size_t n) {
-        buffer_put_u32(b, type);
-        buffer_put_u16(b, misc);
-        buffer_put_u16(b, (uint16_t)(PERF_DATA_RECORD_HEADER + n));
+        const struct {
+                uint32_t type;
+                uint16_t misc, size;
+        } header = { .type = type, .misc = misc, .size = (uint16_t)(PERF_DATA_RECORD_HEADER + n) };
+
+        buffer_put(b, &header, sizeof(header));
 }
 
 /* The input is at most WRITER_BATCH bytes, so the output has room. */
@@ -98,23 +101,67 @@ int writer_write_record(perfd_recording_writer *w, uint32_t type, uint16_t misc,
         return w->scratch.failed ? writer_fail(w, -ENOMEM, "no memory") : writer_write(w, w->scratch.bytes, w->scratch.n);
 }
 
-int perfd_recording_writer_put(perfd_recording_writer *w, uint32_t type, uint16_t misc, const void *bytes, size_t n) {
-        int code = 0;
+static int check_record(perfd_recording_writer *w, size_t n) {
+        if (n <= UINT16_MAX - PERF_DATA_RECORD_HEADER && n % 8 == 0)
+                return 0;
+        return writer_fail(w, PERFD_E_INVALID, "a record of %zu bytes: expected a multiple of 8, at most 65,527", n);
+}
 
+static int check_state(perfd_recording_writer *w) {
         if (!w->is_open || w->has_failed)
                 return writer_fail(w, PERFD_E_STATE, w->is_open ? "an earlier write has failed" : "no recording is open");
-        if (n > UINT16_MAX - PERF_DATA_RECORD_HEADER || n % 8 != 0 || w->n_events == 0)
-                return writer_fail(w, PERFD_E_INVALID, w->n_events == 0 ? "a record before the first event" :
-                                   "a record of %zu bytes: expected a multiple of 8, at most 65,527", n);
-        if (!w->has_begun)
-                code = head_begin(w);
-        if (code == 0 && type >= PERF_DATA_HEADER_ATTR)
-                return writer_write_record(w, type, misc, bytes, n);
-        if (code == 0 && w->batch.n + PERF_DATA_RECORD_HEADER + n > WRITER_BATCH)
+        if (w->n_events == 0)
+                return writer_fail(w, PERFD_E_INVALID, "a record before the first event");
+        return 0;
+}
+
+static int begin(perfd_recording_writer *w) {
+        const int code = check_state(w);
+
+        return code != 0 || w->has_begun ? code : head_begin(w);
+}
+
+int writer_reserve(perfd_recording_writer *w, size_t n, uint8_t **ret) {
+        const size_t whole = PERF_DATA_RECORD_HEADER + n;
+        int code = begin(w);
+        uint8_t *room;
+
+        if (code == 0 && w->batch.n + whole > WRITER_BATCH)
                 code = writer_flush(w);
         if (code != 0)
                 return code;
-        put_header(&w->batch, type, misc, n);
-        buffer_put(&w->batch, bytes, n);
-        return w->batch.failed ? writer_fail(w, -ENOMEM, "no memory") : 0;
+        room = buffer_reserve(&w->batch, whole);
+        if (!room)
+                return writer_fail(w, -ENOMEM, "no memory");
+        *ret = room + PERF_DATA_RECORD_HEADER;
+        return 0;
+}
+
+int writer_take(perfd_recording_writer *w, uint32_t type, uint16_t misc, size_t n) {
+        int code = check_record(w, n);
+
+        if (code != 0)
+                return code;
+        put_header(&w->batch, type, misc, n); /* there is room */
+        w->batch.n += n;
+        return 0;
+}
+
+int perfd_recording_writer_put(perfd_recording_writer *w, uint32_t type, uint16_t misc, const void *bytes, size_t n) {
+        uint8_t *to;
+        int code = check_state(w);
+
+        if (code == 0)
+                code = check_record(w, n);
+        if (code == 0 && type >= PERF_DATA_HEADER_ATTR) {
+                code = begin(w);
+                return code == 0 ? writer_write_record(w, type, misc, bytes, n) : code;
+        }
+        if (code == 0)
+                code = writer_reserve(w, n, &to);
+        if (code != 0)
+                return code;
+        if (n > 0)
+                memcpy(to, bytes, n);
+        return writer_take(w, type, misc, n);
 }

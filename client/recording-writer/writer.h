@@ -49,6 +49,12 @@ int writer_fail(perfd_recording_writer *w, int code, const char *format, ...) __
 int writer_write(perfd_recording_writer *w, const void *bytes, size_t n);
 /* The same at a place of a file that is written already. */
 int writer_write_at(perfd_recording_writer *w, uint64_t at, const void *bytes, size_t n);
+/*
+ * Room in the batch for a record of at most n bytes behind its header, where *ret is then; and the record that was put there. Between both the
+ * batch is left alone. 0; as perfd_recording_writer_put()
+ */
+int writer_reserve(perfd_recording_writer *w, size_t n, uint8_t **ret);
+int writer_take(perfd_recording_writer *w, uint32_t type, uint16_t misc, size_t n);
 /* What is in the batch. */
 int writer_flush(perfd_recording_writer *w);
 /* A record behind the batch, not compressed. */
