@@ -13,7 +13,7 @@
 #include "client/perfctl/command-line/stream-options.h"
 #include "client/perfctl/events/target.h"
 
-#define LATENCY UINT64_C(100000000) /* ns: nobody looks at a sample before the recording has ended, and wakeups cost */
+#define LATENCY UINT64_C(1000000000) /* ns: nobody looks at a sample before the recording has ended, and wakeups cost */
 #define RATE "999" /* times a second, of the event that nobody has named and of those named without a rate: not in step with what a program does each ms, or each 10 ms */
 #define LEVEL_MAX 19
 #define ROTATE_BYTES_MIN (UINT64_C(64) << 10)
@@ -105,7 +105,7 @@ const Verb verb_record = {
                 { .name = "keep", .argument = "N", .help = "with --rotate: only the last N files" },
                 { .name = "for", .argument = "TIME", .help = "stop after 500ms, 10s, 2m" },
                 { .name = "compression-level", .letter = 'z', .argument = "N", .help = "compress by zstd: 1, fast, to 19, small" },
-                { .name = "latency", .argument = "TIME", .help = "samples come within this; 100ms" },
+                { .name = "latency", .argument = "TIME", .help = "samples come within this; 1s" },
                 { .name = "allow-loss", .help = "exit with 0, not 4, if samples were lost" },
                 { .name = "queue", .argument = "SIZE", .help = "size of the queue in the daemon, e.g. 4MiB" },
                 ALL_CPUS_OPTION,
