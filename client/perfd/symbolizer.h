@@ -71,9 +71,10 @@ typedef struct perfd_frame {
         uint64_t ip;
         perfd_text symbol;         /* demangled; length 0: not known, which `note` explains */
         uint64_t offset;           /* bytes from the beginning of the symbol */
-        perfd_text dso;            /* path as it was mapped, "[kernel.kallsyms]", "[vdso]"; length 0: nothing is known to be mapped */
+        perfd_text dso;            /* path as it was mapped, "[kernel.kallsyms]", "[ext4]" of a module, "[vdso]"; length 0: nothing is known to be mapped */
         perfd_text build_id;       /* of the file; length 0: not known */
-        uint64_t address;          /* bytes from the beginning of the file; of the kernel and of JIT code: ip */
+        uint64_t address;          /* bytes from the beginning of the file; of the kernel and of JIT code: ip; of a module of the kernel
+                                      whose mapping was recorded: from where it was loaded to */
         const char *note;          /* why there is no symbol; "" if there is one */
         perfd_text file;           /* of the source, as its compiler had it; length 0: not known, or not asked for (has_lines) */
         uint32_t line;             /* 0: not known, or code that the compiler made of no line */

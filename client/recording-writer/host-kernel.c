@@ -1,7 +1,8 @@
-/* What the kernel has: its PMUs, and its build id. */
+/* What the kernel has: its PMUs, and the build ids of itself and of its modules. */
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
+#include <limits.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 
@@ -10,6 +11,7 @@
 
 #define PMUS_MAX 4096
 #define NOTES_MAX ((size_t)1 << 20)
+#define MODULES_MAX 4096
 #define PMUS "/sys/bus/event_source/devices"
 
 static int add(perfd_recording_writer *w, unsigned bit, Buffer *b) {
@@ -77,17 +79,41 @@ static const uint8_t *find_build_id(const Buffer *notes, size_t *ret_n) {
         return NULL;
 }
 
-int host_add_kernel(perfd_recording_writer *w) {
-        static const perfd_text kernel = { .bytes = "[kernel.kallsyms]", .length = sizeof("[kernel.kallsyms]") - 1 };
+/* Of the notes in a file; of a module that has none, or was unloaded meanwhile, there is nothing to say. */
+static int add_build_id(perfd_recording_writer *w, const char *file, const char *name) {
         Buffer notes = { .n = 0 };
         const uint8_t *id = NULL;
         size_t n = 0;
         int code = 0;
 
-        if (buffer_add_file("/sys/kernel/notes", NOTES_MAX, &notes) == 0)
+        if (buffer_add_file(file, NOTES_MAX, &notes) == 0)
                 id = find_build_id(&notes, &n);
         if (id)
-                code = perfd_recording_writer_add_build_id(w, PERF_RECORD_MISC_KERNEL, (perfd_text){ .bytes = (const char *)id, .length = n }, kernel);
+                code = perfd_recording_writer_add_build_id(w, PERF_RECORD_MISC_KERNEL, (perfd_text){ .bytes = (const char *)id, .length = n },
+                                                           (perfd_text){ .bytes = name, .length = strlen(name) });
         buffer_deinit(&notes);
+        return code;
+}
+
+int host_add_kernel(perfd_recording_writer *w) {
+        return add_build_id(w, "/sys/kernel/notes", "[kernel.kallsyms]");
+}
+
+int host_add_modules(perfd_recording_writer *w, const char *folder) {
+        DIR *d = opendir(folder);
+        const struct dirent *e;
+        int code = 0;
+
+        for (size_t n = 0; d && code == 0 && n < MODULES_MAX && (e = readdir(d)); n++) {
+                char file[PATH_MAX], name[sizeof(e->d_name) + 2];
+
+                if (e->d_name[0] == '.' ||
+                    snprintf(file, sizeof(file), "%s/%s/notes/.note.gnu.build-id", folder, e->d_name) >= (int)sizeof(file))
+                        continue;
+                (void)snprintf(name, sizeof(name), "[%s]", e->d_name);
+                code = add_build_id(w, file, name);
+        }
+        if (d)
+                (void)closedir(d);
         return code;
 }

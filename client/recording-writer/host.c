@@ -233,5 +233,7 @@ int perfd_recording_writer_add_host(perfd_recording_writer *w, const char *const
                 code = add_numa_topology(w);
         if (code == 0)
                 code = host_add_pmus(w);
-        return code == 0 ? host_add_kernel(w) : code;
+        if (code == 0)
+                code = host_add_kernel(w);
+        return code == 0 ? host_add_modules(w, "/sys/module") : code;
 }

@@ -23,7 +23,7 @@ static bool is_same(const Dso *dso, DsoKind kind, const perfd_mapping *m, perfd_
                (is_known(dso) || dso->pid == m->pid);
 }
 
-static BuildId id_of(const perfd_symbolizer *s, const perfd_mapping *m) {
+BuildId dso_known_id(const perfd_symbolizer *s, const perfd_mapping *m) {
         BuildId id = { .n = m->build_id.length };
 
         if (id.n > 0)
@@ -36,7 +36,7 @@ static BuildId id_of(const perfd_symbolizer *s, const perfd_mapping *m) {
 
 Dso *dso_get(perfd_symbolizer *s, DsoKind kind, const perfd_mapping *m) {
         const perfd_text path = { .bytes = m->path.bytes, .length = m->path.length < PATH_LENGTH_MAX ? m->path.length : PATH_LENGTH_MAX };
-        const BuildId id = id_of(s, m);
+        const BuildId id = dso_known_id(s, m);
         Dso **bucket = s->dsos + path_hash(path), *dso;
 
         for (dso = *bucket; dso; dso = dso->next)

@@ -1,11 +1,12 @@
 /*
  * The kernel that runs lists its functions and those of its modules itself. A recording of an earlier boot has the kernel elsewhere
  * (KASLR): its mapping says where _text was then, and the build id whether it is the same kernel at all. Modules do not move alike, so
- * those of an earlier boot have no names.
+ * functions of those of an earlier boot have no names, and neither have those of a module that is not what was there when it was recorded.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -105,12 +106,18 @@ int kernel_parse(Kernel *k, char *text) {
 void kernel_deinit(Kernel *k) {
         symbol_table_deinit(&k->table);
         symbol_table_deinit(&k->modules);
+        while (k->module_ids) {
+                KnownId *next = k->module_ids->next;
+
+                free(k->module_ids);
+                k->module_ids = next;
+        }
 }
 
-/* That of the kernel that runs: /sys/kernel/notes. */
-static BuildId running_id(void) {
+/* Of notes as the kernel shows them, its own and those of modules. */
+static BuildId id_in_notes(const char *path) {
         BuildId id = { .n = 0 };
-        int fd = open_file(NULL, "/sys/kernel/notes", NULL);
+        int fd = open_file(NULL, path, NULL);
         size_t n = 0, at = 0;
         char *bytes = fd >= 0 ? read_file(fd, NOTES_MAX, &n) : NULL;
 
@@ -138,13 +145,38 @@ static BuildId running_id(void) {
         return id;
 }
 
+/* That of "[ext4]", which is loaded now. 0; -ENOMEM */
+static int find_module_id(Kernel *k, perfd_text name, const BuildId **ret) {
+        char path[128];
+        KnownId *known = k->module_ids;
+
+        while (known && (known->n_path != name.length || memcmp(known->path, name.bytes, name.length) != 0))
+                known = known->next;
+        if (!known) {
+                known = calloc(1, sizeof(*known) + name.length + 1);
+                if (!known)
+                        return -ENOMEM;
+                known->next = k->module_ids;
+                known->n_path = name.length;
+                memcpy(known->path, name.bytes, name.length);
+                if (k->modules_folder && name.length > 2 && !memchr(name.bytes, '/', name.length) &&
+                    snprintf(path, sizeof(path), "%s/%.*s/notes/.note.gnu.build-id", k->modules_folder, (int)name.length - 2, name.bytes + 1) < (int)sizeof(path))
+                        known->id = id_in_notes(path);
+                k->module_ids = known;
+        }
+        *ret = &known->id;
+        return 0;
+}
+
 static int load(perfd_symbolizer *s, Kernel *k) {
-        const BuildId id = running_id();
+        const BuildId id = id_in_notes("/sys/kernel/notes");
         size_t n;
         char *text;
         int fd, r = 0;
 
         k->is_loaded = true;
+        if (!k->modules_folder && s->kallsyms && strcmp(s->kallsyms, "/proc/kallsyms") == 0)
+                k->modules_folder = "/sys/module";
         k->note = "the list of the kernel's symbols cannot be read";
         if (!s->kallsyms) {
                 k->note = "there is no list of that kernel's symbols";
@@ -166,43 +198,79 @@ static int load(perfd_symbolizer *s, Kernel *k) {
         return r;
 }
 
-/* What a record named at that time. */
-static bool find_recorded(perfd_symbolizer *s, uint64_t time, uint64_t ip, perfd_frame *frame, Validity *validity) {
+static perfd_text id_text(const BuildId *id) {
+        return (perfd_text){ .bytes = (const char *)id->bytes, .length = id->n };
+}
+
+/* What a record said of that time: a module, or what has a name of its own. NULL: nothing. */
+static const Mapping *find_recorded(perfd_symbolizer *s, uint64_t time, uint64_t ip, perfd_frame *frame, Validity *validity) {
         const Mapping *m = s->kernel_process ? address_map_find(&s->kernel_process->maps, ip, time, 0, validity) : NULL;
 
         if (!m)
-                return false;
+                return NULL;
         frame->dso = (perfd_text){ .bytes = m->dso->path, .length = m->dso->n_path };
-        frame->build_id = (perfd_text){ .bytes = (const char *)m->dso->id.bytes, .length = m->dso->id.n };
+        frame->build_id = id_text(&m->dso->id);
         if (m->name) {
                 frame->symbol = symbols_text(m->name);
                 frame->offset = ip - m->start;
-                return true;
-        }
-        return false;
+        } else
+                frame->address = ip - m->start + m->offset;
+        return m;
+}
+
+static bool is_same_text(perfd_text a, perfd_text b) {
+        return a.length == b.length && memcmp(a.bytes, b.bytes, a.length) == 0;
+}
+
+/* Whether the kernel that runs has at an address what was recorded there (NULL: nothing was); then `frame` has its module. */
+static int check_module(Kernel *k, Symbol *module, const Mapping *recorded, perfd_frame *frame, bool *ret) {
+        const perfd_text name = module ? symbol_table_name(&k->modules, module) : symbols_text("");
+        const BuildId *id;
+        int r;
+
+        *ret = !recorded;
+        if (!module)
+                return 0;
+        r = find_module_id(k, name, &id);
+        if (r != 0)
+                return r;
+        if (recorded && (!is_same_text(frame->dso, name) || (id->n > 0 && frame->build_id.length > 0 && !is_same_text(frame->build_id, id_text(id)))))
+                return 0;
+        *ret = true;
+        frame->dso = name;
+        if (!recorded || frame->build_id.length == 0)
+                frame->build_id = id_text(id);
+        return 0;
 }
 
 int kernel_find(perfd_symbolizer *s, uint64_t time, uint64_t ip, perfd_frame *frame, Validity *validity) {
         Kernel *k = &s->kernel;
+        const Mapping *recorded;
         Symbol *symbol, *module;
         uint64_t moved;
+        bool is_there = true;
         int r;
 
         frame->dso = symbols_text(KERNEL_DSO);
-        frame->build_id = (perfd_text){ .bytes = (const char *)s->kernel_id.bytes, .length = s->kernel_id.n };
-        if (find_recorded(s, time, ip, frame, validity))
+        frame->build_id = id_text(&s->kernel_id);
+        recorded = find_recorded(s, time, ip, frame, validity);
+        if (recorded && recorded->name)
                 return 0;
         r = k->is_loaded ? 0 : load(s, k);
+        if (r != 0)
+                return r;
         moved = s->recorded_text != 0 && k->text != 0 ? k->text - s->recorded_text : 0;
         symbol = symbol_table_find(&k->table, ip + moved);
         module = symbol ? symbol_table_find(&k->modules, ip + moved) : NULL;
-        if (!symbol || (module && moved != 0)) {
-                frame->note = k->note[0] ? k->note : "no symbol is there";
+        if (moved != 0)
+                is_there = !module && !recorded;
+        else if (symbol)
+                r = check_module(k, module, recorded, frame, &is_there);
+        if (!symbol || !is_there) {
+                frame->note = k->note[0] ? k->note : symbol ? "the kernel has something else there now" : "no symbol is there";
                 return r;
         }
         frame->symbol = symbol_table_name(&k->table, symbol);
         frame->offset = ip + moved - symbol->start + symbol->into;
-        if (module)
-                frame->dso = symbol_table_name(&k->modules, module);
         return r;
 }

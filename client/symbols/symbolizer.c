@@ -122,6 +122,28 @@ static int map_kernel(perfd_symbolizer *s, const perfd_mapping *m) {
         return 0;
 }
 
+#define MODULE_NAME_MAX 64 /* bytes: more than the kernel's MODULE_NAME_LEN */
+
+/* "/lib/modules/6.1.0/kernel/fs/nf-ext.ko.xz" is the module "[nf_ext]", as the kernel and perf call it. False: it is none. */
+static bool module_name(perfd_text path, char ret[MODULE_NAME_MAX]) {
+        static const char *const ends[] = { ".ko", ".ko.gz", ".ko.xz", ".ko.zst" };
+        const char *slash = memrchr(path.bytes, '/', path.length), *name = slash ? slash + 1 : path.bytes;
+        const size_t n = path.length - (size_t)(name - path.bytes);
+
+        for (size_t i = 0; slash && i < sizeof(ends) / sizeof(*ends); i++) {
+                const size_t n_end = strlen(ends[i]), n_name = n - n_end;
+
+                if (n <= n_end || n_name > MODULE_NAME_MAX - 3 || memcmp(name + n_name, ends[i], n_end) != 0)
+                        continue;
+                (void)snprintf(ret, MODULE_NAME_MAX, "[%.*s]", (int)n_name, name);
+                for (char *c = ret; *c; c++)
+                        if (*c == '-')
+                                *c = '_';
+                return true;
+        }
+        return false;
+}
+
 static Process *kernel_process(perfd_symbolizer *s) {
         if (!s->kernel_process)
                 s->kernel_process = process_get(s, NOWHERE, true);
@@ -131,6 +153,8 @@ static Process *kernel_process(perfd_symbolizer *s) {
 int perfd_symbolizer_map(perfd_symbolizer *s, const perfd_mapping *m) {
         perfd_mapping whose = *m;
         Mapping one = { .start = m->start, .end = m->start + m->length, .time = m->time, .offset = m->offset };
+        char module[MODULE_NAME_MAX];
+        BuildId id;
         Process *p;
 
         if (m->length > UINT64_MAX - m->start || m->build_id.length > BUILD_ID_MAX)
@@ -141,6 +165,11 @@ int perfd_symbolizer_map(perfd_symbolizer *s, const perfd_mapping *m) {
         p = m->is_kernel ? kernel_process(s) : process_get(s, m->pid, true);
         if (!p || (!m->is_kernel && note_dump(p, m) != 0))
                 return -ENOMEM;
+        if (m->is_kernel && module_name(m->path, module)) {
+                id = dso_known_id(s, m); /* the recording's list has it by its path */
+                whose.build_id = (perfd_text){ .bytes = (const char *)id.bytes, .length = id.n };
+                whose.path = symbols_text(module);
+        }
         one.dso = dso_get(s, kind_of(m), &whose);
         return one.dso ? process_add(s, p, &p->maps, &one) : -ENOMEM;
 }

@@ -110,6 +110,8 @@ typedef struct Kernel {
         const char *note; /* why it has none, or "" */
         SymbolTable table, modules;
         uint64_t text;    /* where _text is now; 0: not known */
+        const char *modules_folder; /* what is known of each module; NULL: nothing */
+        KnownId *module_ids; /* of those that were asked for */
 } Kernel;
 
 struct perfd_symbolizer {
@@ -141,6 +143,8 @@ struct perfd_symbolizer {
 size_t path_hash(perfd_text path);
 /* What is mapped there, one user more. NULL: no memory */
 Dso *dso_get(perfd_symbolizer *s, DsoKind kind, const perfd_mapping *m);
+/* The mapping's own, or that of the recording's list. */
+BuildId dso_known_id(const perfd_symbolizer *s, const perfd_mapping *m);
 void dso_unref(perfd_symbolizer *s, Dso *dso);
 /* It is used now: the last to give way. */
 void dso_touch(perfd_symbolizer *s, Dso *dso);

@@ -192,5 +192,48 @@ def test_damaged():
         check("No such file" in ran.stderr.decode(), ran.stderr)
 
 
+def recording_of_modules(mapped, listed, ips):
+    """Of another machine: modules as perf maps them, [(start, path)], build ids of its list, {path: id}, and samples in the kernel."""
+    def record_of(kind, misc, body):
+        return struct.pack("=IHH", kind, misc, 8 + len(body)) + body
+
+    def text(path, align):
+        return path.encode().ljust(len(path) // align * align + align, b"\0")
+    records, when = b"", struct.pack("=IIQ", 7, 7, 1000)
+    for start, path in ((0xffffffff81000000, "[kernel.kallsyms]_text"), *mapped):
+        records += record_of(1, 1, struct.pack("=iIQQQ", -1, 0, start, 0x4000, start if "_text" in path else 0) + text(path, 8) + when)
+    records += record_of(3, 0, struct.pack("=II", 7, 7) + text("worker", 8) + when)
+    for ip in ips:
+        records += record_of(9, 1, struct.pack("=QIIQQqQ", ip, 7, 7, 2000, 2, -128, ip))  # a callchain of one
+    ids = b"".join(record_of(0, 1 | 1 << 15, struct.pack("=i20sI", -1, bytes.fromhex(build_id), 20) + text(path, 64)) for path, build_id in listed.items())
+    attr = struct.pack("=IIQQQQQ", 1, 128, 0, 1, 1 | 2 | 4 | 1 << 5, 0, 1 << 18).ljust(128, b"\0") + struct.pack("=QQ", 0, 0)
+    end = 104 + len(attr) + len(records)
+    return (b"PERFILE2" + struct.pack("=QQQQQQQQ", 104, len(attr), 104, len(attr), 104 + len(attr), len(records), 0, 0) + struct.pack("=QQQQ", 1 << 2, 0, 0, 0) +
+            attr + records + struct.pack("=QQ", end + 16, len(ids)) + ids)
+
+
+def test_modules():
+    """Frames of modules of the kernel of another machine: the module, as perf calls it, its build id and the place in it."""
+    fs, net = 0xffffffffc0100000, 0xffffffffc0200000
+    ids = {"/lib/modules/6.1.0/kernel/fs/ext4/ext4.ko": "11" * 20, "[nf_tables]": "22" * 20}
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        path = os.path.join(folder, "perf.data")
+        with open(path, "wb") as f:
+            f.write(recording_of_modules([(fs, "/lib/modules/6.1.0/kernel/fs/ext4/ext4.ko"), (net, "[nf_tables]"),
+                                          (net + 0x4000, "/lib/modules/6.1.0/kernel/net/nf-log.ko.xz")], ids, [fs + 0x104, net + 0x23, net + 0x4042]))
+        equal(info(path)["damage"], [], "damage")
+        equal(build_ids(path), {(build_id, name) for name, build_id in ids.items()}, "build ids that perf finds")
+        ran = run([*PERF, "report", "-q", "--stdio", "--no-children", "-g", "none", "--sort", "dso", "-i", path])  # perf script may have the path
+        equal(ran.returncode, 0, ran.stderr)
+        by_perf = [line.split()[-1] for line in ran.stdout.decode().splitlines() if line.strip()]
+        ran = run([PERFCTL, "--json", "script", "-i", path])
+        equal((ran.returncode, ran.stderr), (0, b""), "perfctl script")
+        found = [json.loads(line)["kernel_callchain"][0] for line in ran.stdout.splitlines()]
+        equal([(item["ip"], item["symbol"], item["offset"], item["dso"], item["build_id"]) for item in found],
+              [(hex(fs + 0x104), None, 0x104, "[ext4]", "11" * 20), (hex(net + 0x23), None, 0x23, "[nf_tables]", "22" * 20),
+               (hex(net + 0x4042), None, 0x42, "[nf_log]", None)], "frames")
+        equal(sorted(by_perf), sorted(item["dso"] for item in found), "files of perf")
+
+
 if __name__ == "__main__":
     perfd.main(globals())

@@ -346,6 +346,84 @@ static void test_kernel(void **state) {
         unlink(path);
 }
 
+static void assert_module(perfd_symbolizer *s, uint64_t time, uint64_t ip, const char *symbol, const char *dso, const char *id, uint64_t address) {
+        perfd_frame frame;
+
+        assert_kernel(s, time, ip, symbol, symbol[0] ? ip & 0xff : 0, dso);
+        assert_int_equal(perfd_symbolizer_find(s, 0, time, ip, true, &frame), 0);
+        assert_int_equal(frame.build_id.length, strlen(id));
+        assert_memory_equal(frame.build_id.bytes, id, strlen(id));
+        assert_int_equal(frame.address, address);
+}
+
+static void map_module(perfd_symbolizer *s, uint64_t time, uint64_t start, const char *path, const char *id) {
+        perfd_mapping m = PERFD_MAPPING_INIT;
+
+        m.is_kernel = true;
+        m.time = time;
+        m.start = start;
+        m.length = 0x1000;
+        m.path = symbols_text(path);
+        m.build_id = symbols_text(id);
+        assert_int_equal(perfd_symbolizer_map(s, &m), 0);
+}
+
+static void put_notes(const char *folder, const char *id) {
+        const uint32_t head[] = { 4, (uint32_t)strlen(id), 3 };
+        char path[128];
+        FILE *f;
+
+        snprintf(path, sizeof(path), "mkdir -p %s/ext4/notes", folder);
+        assert_int_equal(system(path), 0);
+        snprintf(path, sizeof(path), "%s/ext4/notes/.note.gnu.build-id", folder);
+        f = fopen(path, "w");
+        assert_true(f && fwrite(head, sizeof(head), 1, f) == 1 && fwrite("GNU", 4, 1, f) == 1 && fputs(id, f) >= 0 && fclose(f) == 0);
+}
+
+static void remove_notes(const char *folder) {
+        char command[128];
+
+        snprintf(command, sizeof(command), "rm -r %s", folder);
+        assert_int_equal(system(command), 0);
+}
+
+/* Frames of modules: of a recording, by what it says of that time, and of the kernel that runs, which may have loaded something else since. */
+static void test_modules(void **state) {
+        char path[] = "/tmp/perfd-test-symbols.XXXXXX", folder[] = "/tmp/perfd-test-modules.XXXXXX";
+        const uint64_t at = 0xffff000000100000;
+        int fd = mkstemp(path);
+        perfd_symbolizer *s = new_kernel(path, 0);
+
+        assert_true(fd >= 0 && close(fd) == 0);
+        assert_non_null(mkdtemp(folder));
+        put_notes(folder, "this one");
+        /* live: what runs says its id, and that is not the kernel's */
+        assert_int_equal(perfd_symbolizer_set_build_id(s, symbols_text("[kernel.kallsyms]"), symbols_text("the kernel")), 0);
+        s->kernel.modules_folder = folder;
+        assert_module(s, 0, at + 4, "of_module", "[ext4]", "this one", at + 4);
+        assert_module(s, 0, 0xffff000000001104, "first", "[kernel.kallsyms]", "the kernel", 0xffff000000001104);
+        perfd_symbolizer_free(s);
+        /* recorded by perf: the file, and its id in the list of the recording; another one was there before */
+        s = new_kernel(path, 0);
+        s->kernel.modules_folder = folder;
+        assert_int_equal(perfd_symbolizer_set_build_id(s, symbols_text("/lib/modules/6/ext4.ko.xz"), symbols_text("this one")), 0);
+        map_module(s, 0, at, "/lib/modules/6/old-er.ko", "old id");
+        map_module(s, 100, at, "/lib/modules/6/ext4.ko.xz", "");
+        map_module(s, 200, at, "[ext4]", "other id");
+        map_module(s, 300, at, "[ext4]", "");
+        map_module(s, 0, 0xffff000000200000, "/lib/modules/6/far.ko.zst", "far id");
+        map_module(s, 0, 0xffff000000001000, "[was]", "was id"); /* where the kernel's own text is now */
+        assert_module(s, 99, at + 0x104, "", "[old_er]", "old id", 0x104);
+        assert_module(s, 100, at + 0x104, "other_of_module", "[ext4]", "this one", 0x104);
+        assert_module(s, 200, at + 0x104, "", "[ext4]", "other id", 0x104);
+        assert_module(s, 300, at + 0x104, "other_of_module", "[ext4]", "this one", 0x104);
+        assert_module(s, 300, 0xffff000000200010, "", "[far]", "far id", 0x10);
+        assert_module(s, 300, 0xffff000000001104, "", "[was]", "was id", 0x104);
+        perfd_symbolizer_free(s);
+        remove_notes(folder);
+        unlink(path);
+}
+
 /* ---- JIT code of a process --------------------------------------------------------------------------------------------------- */
 
 static void assert_code(perfd_symbolizer *s, uint64_t time, uint64_t ip, const char *symbol, uint64_t offset) {
@@ -413,6 +491,7 @@ int main(void) {
                 cmocka_unit_test(test_process_limit),
                 cmocka_unit_test(test_ksymbol),
                 cmocka_unit_test(test_kernel),
+                cmocka_unit_test(test_modules),
                 cmocka_unit_test(test_jitted),
                 cmocka_unit_test(test_no_regular_file),
         };

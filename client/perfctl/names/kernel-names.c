@@ -153,6 +153,8 @@ bool kernel_names_find(KernelNames *k, uint64_t address, perfd_frame *frame) {
         if (!known || !known->symbol)
                 return false;
         frame->symbol = (perfd_text){ .bytes = known->symbol, .length = strlen(known->symbol) };
+        if (frame->dso.length != strlen(known->dso) || memcmp(frame->dso.bytes, known->dso, frame->dso.length) != 0)
+                frame->build_id.length = 0; /* a module's, which the daemon does not say */
         frame->dso = (perfd_text){ .bytes = known->dso, .length = strlen(known->dso) };
         frame->offset = address - known->begin;
         frame->note = "";
