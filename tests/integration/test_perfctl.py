@@ -194,6 +194,11 @@ def test_rates():
         run(daemon, "add", "-c", "99ns", "task-clock", "--disabled")
         run(daemon, "add", "-c", "5Hz", "page-faults")
         run(daemon, "watch", "--queue", "1", status=2)
+        cycles = any(row["event"] == "cycles" for row in run(daemon, "available", "--json"))
+        process = start(daemon, "add", "cycles", "--fallback", "cpu-clock", "-F", "5", "--json")
+        out, err = process.communicate(timeout=perfd.PATIENCE)
+        equal([json.loads(line)["fallen_back"] for line in out.splitlines()], [not cycles], "whether the fallback is counted")
+        equal(err, "" if cycles else "perfctl: add: cycles: this machine does not count cycles: cpu-clock is counted instead\n", "the same in words")
 
 
 def test_available_by_a_word():

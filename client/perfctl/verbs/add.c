@@ -1,4 +1,5 @@
 /* A new event, from the command line as from the configuration. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "client/perfctl/events/refs.h"
 #include "client/perfctl/events/spec-options.h"
 #include "client/perfctl/events/target.h"
+#include "client/perfctl/print/json.h"
 
 /* What `add` has beside the options of all verbs that add events. */
 static int parse_spec(const Perfctl *p, perfd_event_spec *s) {
@@ -32,6 +34,41 @@ static int send_specs(Perfctl *p, const EventWords *words, perfd_event_spec *spe
         return (perfctl_get(p, "keep") ? perfd_add_persistent : perfd_add)(p->client, specs, words->n, ret);
 }
 
+/* Whether its fallback is counted; what cannot be asked is not. */
+static bool falls_back(Perfctl *p, uint32_t id) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *list = NULL;
+        char name[16];
+
+        (void)snprintf(name, sizeof(name), "#%u", id);
+        return perfd_list(p->client, name, &list) == 0 && perfd_result_event(list, 0) && perfd_result_event(list, 0)->fallen_back;
+}
+
+/* What was added with --fallback: whether that is counted. */
+static void print_with_fallback(Perfctl *p, const perfd_result *result) {
+        const perfd_ref_row *ref;
+        Json j = json_of(&p->out);
+
+        for (size_t i = 0; (ref = perfd_result_ref(result, i)); i++) {
+                const bool has_fallen = falls_back(p, ref->id);
+
+                if (p->json) {
+                        json_begin(&j, '{');
+                        JSON_STRING(&j, "name", ref->name);
+                        JSON_NUMBER(&j, "id", ref->id);
+                        JSON_BOOL(&j, "fallen_back", has_fallen);
+                        json_end(&j, '}');
+                        json_end_line(&j);
+                } else
+                        ref_print(p, ref->name, ref->id);
+                output_flush(&p->out);
+                if (has_fallen)
+                        (void)perfctl_fail(p, PERFCTL_OK, "%s: this machine does not count cycles: %s is counted instead", ref->name,
+                                           perfctl_get(p, "fallback"));
+        }
+        for (size_t i = 0; perfd_result_note(result, i); i++)
+                (void)perfctl_fail(p, PERFCTL_OK, "%s", perfd_result_note(result, i));
+}
+
 static int add_specs(Perfctl *p, EventWords *words, perfd_event_spec *specs) {
         __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
         int r = perfctl_connect(p);
@@ -50,9 +87,10 @@ static int add_specs(Perfctl *p, EventWords *words, perfd_event_spec *specs) {
                 near_event_tell(p, specs, words->n);
                 return r;
         }
-        refs_print(p, result);
-        for (size_t i = 0; perfd_result_note(result, i); i++)
-                (void)perfctl_fail(p, PERFCTL_OK, "%s", perfd_result_note(result, i));
+        if (perfctl_get(p, "fallback"))
+                print_with_fallback(p, result);
+        else
+                refs_print(p, result);
         return PERFCTL_OK;
 }
 
