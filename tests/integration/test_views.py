@@ -220,18 +220,19 @@ def test_lines():
 
 
 def test_progress():
-    """On a terminal stderr says how much was read, and takes it away; elsewhere it says nothing."""
+    """On a terminal stderr says how much was read, and takes it away; elsewhere only what was written."""
     recording()
     path = os.path.join(FOLDER.name, "folded")
     words = [PERFCTL, "export", "--to", "folded", "-i", PATH, "-o", path]
-    equal(run(*words).stderr, b"", "said to a pipe")
+    equal(re.sub(r"[\d.]+ KiB", "N KiB", run(*words).stderr.decode()), f"perfctl: export: {path}: N KiB\n", "said to a pipe")
+    equal(run(*words[:-2]).stderr, b"", "said of stdout")
     ours, theirs = os.openpty()
     done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs, timeout=perfd.PATIENCE, check=False)
     os.close(theirs)
     said = os.read(ours, 4096).decode()
     os.close(ours)
     equal(done.returncode, 0, "status")
-    check(re.fullmatch(r"(\rreading: +\d+ %\r)+\r\x1b\[K", said), repr(said))
+    check(re.fullmatch(r"(\rreading: +\d+ %\r)+\r\x1b\[Kperfctl: export: \S+: [\d.]+ KiB\r\n", said), repr(said))
 
 
 def page(path):

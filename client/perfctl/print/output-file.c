@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "client/perfctl/base/quantity.h"
+
 bool output_is_input(const char *output, const char *input) {
         struct stat a, b;
 
@@ -108,4 +110,12 @@ int output_file_close(const Perfctl *p, OutputFile *f, bool is_whole) {
         free(f->part);
         *f = OUTPUT_FILE_NULL;
         return r == 0 ? 0 : PERFCTL_FAILED;
+}
+
+void output_file_tell(const Perfctl *p, const char *path) {
+        char size[QUANTITY_SIZE];
+        struct stat st;
+
+        if (strcmp(path, "-") != 0 && stat(path, &st) == 0)
+                (void)perfctl_fail(p, PERFCTL_OK, "%s: %s", path, quantity_show_size((uint64_t)st.st_size, size));
 }

@@ -26,5 +26,7 @@ int output_file_open(const Perfctl *p, const char *path, OutputFile *ret);
 void output_file_limit(OutputFile *f, const char *input);
 /* Gives it its name if it is whole, and takes it away if not, for which whoever wrote it has said why. 0, or PERFCTL_FAILED after a message. */
 int output_file_close(const Perfctl *p, OutputFile *f, bool is_whole);
+/* On stderr, behind the close: what is there now, and its size, as record says it of recordings. Nothing of stdout. */
+void output_file_tell(const Perfctl *p, const char *path);
 /* What writing to it came to: that nobody reads stdout any more is no failure. 0 or the error. */
 int output_file_check(FILE *out, int error);

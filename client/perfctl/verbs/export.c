@@ -43,6 +43,8 @@ static int write_file(Perfctl *p, const ExportFormat *format, const SampleSource
         output_file_limit(&file, source->input);
         code = format->write(p, *source, file.out, &is_whole);
         r = output_file_close(p, &file, is_whole);
+        if (is_whole && r == 0)
+                output_file_tell(p, output);
         return code != 0 ? code : r;
 }
 

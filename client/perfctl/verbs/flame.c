@@ -29,9 +29,9 @@ static SampleProfile *read_profile(Perfctl *p, const char *input, SampleChoice *
 }
 
 static int write_page(Perfctl *p, const Profile *profile, const Profile *older, const char *title) {
-        const char *path = perfctl_get(p, "output");
+        const char *output = perfctl_get(p, "output"), *path = output ? output : "flame.html";
         OutputFile file = OUTPUT_FILE_NULL;
-        int code = output_file_open(p, path ? path : "flame.html", &file), r;
+        int code = output_file_open(p, path, &file), r;
 
         if (code != 0)
                 return code;
@@ -41,6 +41,8 @@ static int write_page(Perfctl *p, const Profile *profile, const Profile *older, 
         if (r != 0)
                 code = perfctl_fail(p, PERFCTL_FAILED, "%s: %s", file.part ? file.path : "stdout", sample_profile_error(r));
         r = output_file_close(p, &file, code == 0);
+        if (code == 0 && r == 0)
+                output_file_tell(p, path);
         return code != 0 ? code : r;
 }
 
