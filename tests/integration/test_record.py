@@ -56,6 +56,7 @@ def test_command():
             equal((said["damage"], said["events"], said["samples"]), ([], [EVENTS[0]], N), "what is in it")
             equal((sent(done), counts["SAMPLE"]), (N, N), f"samples, {done.stderr}")
             equal("COMPRESSED" in said["records"], bool(options), "compressed records")
+            equal(said["features"].get("COMPRESSED", {}).get("level"), 3 if options else None, "the level")
             for kind in ("COMM", "MMAP2", "EXIT"):
                 check(counts[kind] == said["records"][kind] > 0, f"{kind}: {counts[kind]}, {said['records'][kind]}")
             lines = lines_of_perf(path, "trace:comm,pid,tid,cpu,time,event,trace")
@@ -160,7 +161,7 @@ def test_pipe():
     """-o -"""
     with Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
         path = os.path.join(folder, "pipe.data")
-        for options in ((), ("-z", "1")):
+        for options in ((), ("-z",)):  # as perf has it: the event behind it is no level
             with open(path, "wb") as out:
                 recorder = subprocess.Popen(words(daemon, "record", "-o", "-", *options, *EVENTS), stdout=out, stderr=subprocess.PIPE)
                 wait_until(lambda: os.path.getsize(path) > 0, "the recording begins")
@@ -171,6 +172,7 @@ def test_pipe():
             found = info(path)
             equal((found["pipe"], found["damage"]), (True, []), "a pipe")
             check(found["samples"] >= N, f"{found['samples']} samples")
+            equal(found["features"].get("COMPRESSED", {}).get("level"), 1 if options else None, "the level")
             with open(path, "rb") as f:
                 lines = perf("script", "-F", "trace:comm,event,trace", "-i", "-", stdin=f).splitlines()
             equal(len([line for line in lines if "raw_syscalls:sys_enter: NR" in line]), found["samples"], "lines of perf script")

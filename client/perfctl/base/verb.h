@@ -31,6 +31,7 @@ typedef struct Option {
         const char *name;     /* without its dashes */
         char letter;          /* 'x': it may be written -x too; 0: it has none */
         const char *argument; /* "PATH"; NULL: a switch */
+        const char *otherwise; /* its value where no number stands behind it; NULL: it needs one */
         const char *help;
         const char *choices;  /* "a b c" for the completion, or NULL */
         Words words;          /* the same, by asking */

@@ -218,6 +218,16 @@ static int set_option(Perfctl *p, const Option *option, const char *value) {
         return 0;
 }
 
+/* The word behind argv[*i]. An option that can do without takes it if it is a number, as -z of perf-record(1) has its own in one word. NULL: there is none. */
+static const char *value_behind(const Option *option, int argc, char **argv, int *i) {
+        const char *next = *i + 1 < argc ? argv[*i + 1] : NULL;
+
+        if (option->otherwise && !(next && *next && strspn(next, "0123456789") == strlen(next)))
+                return option->otherwise;
+        ++*i;
+        return next;
+}
+
 /* argv[*i] begins with "--". */
 static int take_option(Perfctl *p, int argc, char **argv, int *i) {
         const char *text = argv[*i] + 2, *equals = strchr(text, '='), *value;
@@ -237,7 +247,7 @@ static int take_option(Perfctl *p, int argc, char **argv, int *i) {
         }
         if (!option->argument && equals)
                 return fail_usage(p, "option --%s takes no value", option->name);
-        value = !option->argument ? "" : equals ? equals + 1 : ++*i < argc ? argv[*i] : NULL;
+        value = !option->argument ? "" : equals ? equals + 1 : value_behind(option, argc, argv, i);
         if (!value)
                 return fail_usage(p, "option --%s requires %s", option->name, option->argument);
         return set_option(p, option, value);
@@ -264,10 +274,11 @@ static int take_letters(Perfctl *p, int argc, char **argv, int *i) {
                 if (!option)
                         return fail_unknown_letter(p, *at);
                 note_letter(p, option, *at);
-                if (option->argument && !at[1] && ++*i >= argc)
-                        return fail_usage(p, "option -%c requires %s", *at, option->argument);
-                if (option->argument)
-                        return set_option(p, option, at[1] ? at + 1 : argv[*i]);
+                if (option->argument) {
+                        const char *value = at[1] ? at + 1 : value_behind(option, argc, argv, i);
+
+                        return value ? set_option(p, option, value) : fail_usage(p, "option -%c requires %s", *at, option->argument);
+                }
                 r = set_option(p, option, "");
         }
         return r;
@@ -370,7 +381,7 @@ char *command_line_usage(const Verb *verb) {
         usage_put(&u, "[--json]");
         usage_put(&u, "%s%s%s", verb->name, *verb->arguments ? " " : "", verb->arguments);
         for (const Option *o = verb->options; o->name; o++)
-                usage_put(&u, "[--%s%s%s]%s", o->name, o->argument ? " " : "", o->argument ? o->argument : "",
+                usage_put(&u, o->otherwise ? "[--%s%s[%s]]%s" : "[--%s%s%s]%s", o->name, o->argument ? " " : "", o->argument ? o->argument : "",
                           o->repeats ? "..." : "");
         if (verb->has_command)
                 usage_put(&u, "[-- COMMAND...]");

@@ -140,7 +140,7 @@ void recorder_close(Recorder *r) {
 
         recorder_check(r, perfd_recording_writer_close(r->writer));
         if (!r->has_failed && strcmp(f->path, "-") != 0)
-                (void)fprintf(stderr, "perfctl: record: %s: %" PRIu64 " samples, %s\n", name_of(f), f->n_samples,
+                (void)fprintf(stderr, "perfctl: record: %s: %" PRIu64 " sample%s, %s\n", name_of(f), f->n_samples, f->n_samples == 1 ? "" : "s",
                               quantity_show_size(perfd_recording_writer_size(r->writer), size));
 }
 
