@@ -380,12 +380,15 @@ static bool find_chain(FrameNames *f, const ChainKey *key, uint64_t time, size_t
 
 /* One address alone is not copied. */
 static size_t one_frame(FrameNames *f, const Found *found, const NamedFrame **ret) {
+        size_t n;
+
         if (found->n_inlined == 0) {
                 *ret = &found->frame;
                 return 1;
         }
+        n = add_frames(f, 0, found);
         *ret = f->frames;
-        return add_frames(f, 0, found);
+        return n;
 }
 
 static size_t frame_of_one(FrameNames *f, const ChainKey *key, uint64_t time, const NamedFrame **ret) {
