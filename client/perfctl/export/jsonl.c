@@ -18,6 +18,7 @@ static bool take(void *userdata, const SourceSample *sample) {
         l->has_samples = true;
         l->plans.frames = sample->frames;
         l->plans.n_frames = sample->n_frames;
+        l->plans.frames_number = sample->frames_number;
         item_print_json(l->out, &l->plans, sample->item, sample->wall, false);
         return l->out->error == 0;
 }

@@ -177,85 +177,6 @@ static void put_planned_fields(Json *j, const ItemPlan *plan, const perfd_item *
                 put_planned_names(j, plan, item);
 }
 
-/* Where the address is in the source, or where an inlined function calls the one before it. */
-static void put_source_line(Json *j, const NamedFrame *frame) {
-        const FrameName *name = frame ? frame->name : NULL;
-
-        if (name && name->file.length > 0)
-                JSON_TEXT(j, "file", name->file);
-        else
-                JSON_NULL(j, "file");
-        if (name && name->line > 0)
-                JSON_NUMBER(j, "line", name->line);
-        else
-                JSON_NULL(j, "line");
-        JSON_BOOL(j, "inlined", frame && frame->is_inlined);
-}
-
-/* Offset: from the symbol, or from the beginning of the file where there is none. What is not known is null; frame: NULL if nothing is. */
-static void put_frame(Json *j, uint64_t address, const NamedFrame *frame, bool has_lines) {
-        const FrameName *name = frame ? frame->name : NULL;
-
-        json_begin(j, '{');
-        JSON_KEY(j, "ip");
-        json_put_hex(j, address);
-        if (name && name->symbol.length > 0)
-                JSON_TEXT(j, "symbol", name->symbol);
-        else
-                JSON_NULL(j, "symbol");
-        if (frame && frame->is_inlined)
-                JSON_NULL(j, "offset");
-        else if (name && name->symbol.length > 0)
-                JSON_NUMBER(j, "offset", frame->offset);
-        else if (name && name->dso.length > 0)
-                JSON_NUMBER(j, "offset", frame->address);
-        else
-                JSON_NULL(j, "offset");
-        if (name && name->dso.length > 0)
-                JSON_TEXT(j, "dso", name->dso);
-        else
-                JSON_NULL(j, "dso");
-        JSON_KEY(j, "build_id");
-        if (name && name->build_id.length > 0)
-                json_put_hex_bytes(j, name->build_id);
-        else
-                json_put_null(j);
-        if (has_lines)
-                put_source_line(j, frame);
-        json_end(j, '}');
-}
-
-/* Those that were inlined at an address, and the function that they are in. Gives the frame behind them. */
-static const NamedFrame *put_named_frames(Json *j, const NamedFrame *frame, bool has_lines) {
-        for (; frame->is_inlined; frame++)
-                put_frame(j, frame->ip, frame, has_lines);
-        put_frame(j, frame->ip, frame, has_lines);
-        return frame + 1;
-}
-
-/* frames: from the one of its first address on, of a program to the last one; NULL: they have no names. Gives those that are left. */
-static const NamedFrame *put_callchain(Json *j, const ItemPlans *plans, const perfd_item *item, perfd_callchain part, const char *name,
-                                       const NamedFrame *frames) {
-        const uint64_t *addresses;
-        size_t n = perfd_item_callchain(item, part, &addresses);
-
-        if (frames && part == PERFD_CALLCHAIN_USER)
-                n = (size_t)(plans->frames + plans->n_frames - frames);
-        if (n == 0)
-                return frames;
-        json_put_name(j, name);
-        json_begin(j, '[');
-        for (size_t i = 0; frames && part == PERFD_CALLCHAIN_USER ? frames < plans->frames + plans->n_frames : i < n; i++)
-                if (frames)
-                        frames = put_named_frames(j, frames, plans->has_lines);
-                else if (plans && plans->has_frames)
-                        put_frame(j, addresses[i], NULL, plans->has_lines);
-                else
-                        json_put_hex(j, addresses[i]);
-        json_end(j, ']');
-        return frames;
-}
-
 static void put_record(Json *j, const perfd_item *item) {
         JSON_KEY(j, "record");
         json_begin(j, '{');
@@ -322,15 +243,8 @@ static void put_who(Json *j, const perfd_item *item) {
                 put_process(j, process);
 }
 
-static void put_callchains(Json *j, const ItemPlans *plans, const perfd_item *item) {
-        const NamedFrame *frames = plans && plans->has_frames ? plans->frames : NULL;
-
-        frames = put_callchain(j, plans, item, PERFD_CALLCHAIN_KERNEL, "kernel_callchain", frames);
-        (void)put_callchain(j, plans, item, PERFD_CALLCHAIN_USER, "user_callchain", frames);
-}
-
 /* What few items have. */
-static void put_rest(Json *j, const ItemPlans *plans, const perfd_item *item, bool raw) {
+static void put_rest(Json *j, ItemPlans *plans, const perfd_item *item, bool raw) {
         if (perfd_item_record(item) != PERFD_SAMPLE)
                 put_record(j, item);
         if (perfd_item_period(item) > 0)
@@ -341,11 +255,11 @@ static void put_rest(Json *j, const ItemPlans *plans, const perfd_item *item, bo
                 (JSON_KEY(j, "address"), json_put_hex(j, perfd_item_address(item)));
         if (raw && perfd_item_record(item) == PERFD_SAMPLE)
                 (JSON_KEY(j, "raw"), json_put_hex_bytes(j, perfd_item_raw(item)));
-        put_callchains(j, plans, item);
+        frames_put_json(j, plans, item);
         parts_put_json(j, item);
 }
 
-static void put_plain(Json *j, const ItemPlans *plans, const ItemPlan *plan, const perfd_item *item, uint64_t wall, const perfd_plain_sample *s) {
+static void put_plain(Json *j, ItemPlans *plans, const ItemPlan *plan, const perfd_item *item, uint64_t wall, const perfd_plain_sample *s) {
         Output *o = j->out;
         const perfd_process *process = perfd_item_process(item);
         char *to = plain_json_put_head(o, plans, plan, s, wall);
@@ -365,7 +279,7 @@ static void put_plain(Json *j, const ItemPlans *plans, const ItemPlan *plan, con
         output_end(o, plain_json_put_rest(plans, plan, to, s));
         if (!s->has_callchain)
                 return;
-        put_callchains(j, plans, item);
+        frames_put_json(j, plans, item);
         output_end(o, plain_json_put_end(output_begin(o, plan->room), s));
 }
 

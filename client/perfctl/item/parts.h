@@ -13,8 +13,12 @@ void parts_put_json(Json *j, const perfd_item *item);
 /* "counters" of an item: an array. */
 void read_put_json(Json *j, const perfd_item *item);
 
+/* Members of the item: its callchains, if it has any. */
+void frames_put_json(Json *j, ItemPlans *plans, const perfd_item *item);
+
 /* Pairs of a record behind its name, and of a sample. */
 void record_put_text(ItemText *t, const perfd_item *item);
 void parts_put_text(ItemText *t, const perfd_item *item);
-/* Lines of their own. */
+/* Lines of their own: of its callchains, and of its parts. */
+void frames_put_text(ItemText *t, const perfd_item *item);
 void parts_put_lines(ItemText *t, const perfd_item *item);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "client/perfctl/item/chain-texts.h"
 #include "client/perfctl/item/known-pieces.h"
 #include "client/perfctl/print/json.h"
 #include "client/perfctl/base/memory.h"
@@ -232,5 +233,6 @@ void item_plans_deinit(ItemPlans *p) {
                 }
         free(p->list);
         free(p->pieces);
+        p->chains = chain_texts_free(p->chains);
         *p = (ItemPlans){ .form = p->form };
 }

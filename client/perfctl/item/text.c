@@ -2,7 +2,6 @@
 #include "client/perfctl/item/print.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,94 +139,6 @@ static void put_planned_fields(ItemText *t, const ItemPlan *plan, const perfd_it
         }
 }
 
-/* "FUNCTION+0xPLACE [MODULE]": all but the innermost are where a call returns to, which may be behind the end of the function. */
-static void put_frame_symbol(const ItemText *t, uint64_t address, bool returns) {
-        perfd_symbol symbol;
-
-        if (!kallsyms_find(t->symbols, address - returns, &symbol))
-                return;
-        output_put_char(t->out, t->is_padded ? ' ' : '\t');
-        text_put_string(t->out, symbol.name);
-        output_print(t->out, "+0x%" PRIx64, address - symbol.address);
-        if (*symbol.module) {
-                output_put_string(t->out, " [");
-                text_put_string(t->out, symbol.module);
-                output_put_char(t->out, ']');
-        }
-}
-
-/* "SOURCE:LINE" */
-static void put_source_line(const ItemText *t, const FrameName *name) {
-        if (name->file.length == 0)
-                return;
-        output_put_char(t->out, t->is_padded ? ' ' : '\t');
-        text_put(t->out, name->file.bytes, name->file.length);
-        output_print(t->out, ":%" PRIu32, name->line);
-}
-
-/* "FUNCTION+0xPLACE (FILE)", or "FILE+0xPLACE" without a function; "FUNCTION (inlined)". */
-static void put_frame_name(const ItemText *t, const NamedFrame *frame) {
-        const FrameName *name = frame->name;
-        const perfd_text file = name->dso;
-
-        if (name->symbol.length == 0 && file.length == 0)
-                return;
-        output_put_char(t->out, t->is_padded ? ' ' : '\t');
-        if (name->symbol.length == 0) {
-                text_put(t->out, file.bytes, file.length);
-                output_print(t->out, "+0x%" PRIx64, frame->address);
-                return;
-        }
-        text_put(t->out, name->symbol.bytes, name->symbol.length);
-        if (frame->is_inlined)
-                output_put_string(t->out, " (inlined)");
-        else {
-                output_print(t->out, "+0x%" PRIx64 " (", frame->offset);
-                text_put(t->out, file.bytes, file.length);
-                output_put_char(t->out, ')');
-        }
-        put_source_line(t, name);
-}
-
-static void begin_frame(ItemText *t, const char *name, uint64_t address) {
-        line_begin(t, name);
-        output_print(t->out, t->is_padded ? "%16" PRIx64 : "%" PRIx64, address);
-}
-
-/* A line for each function that was inlined there, and for the one that they are in. Gives the frame behind them. */
-static const NamedFrame *put_named_frames(ItemText *t, const char *name, const NamedFrame *frame) {
-        for (bool has_more = true; has_more; frame++, name = "") {
-                begin_frame(t, name, frame->ip);
-                put_frame_name(t, frame);
-                output_put_char(t->out, '\n');
-                has_more = frame->is_inlined;
-        }
-        return frame;
-}
-
-/* frames: from the one of its first address on, of a program to the last one; NULL: they have no names. Gives those that are left. */
-static const NamedFrame *put_callchain(ItemText *t, const perfd_item *item, perfd_callchain part, const char *name, const NamedFrame *frames) {
-        const uint64_t *addresses;
-        size_t n = perfd_item_callchain(item, part, &addresses);
-
-        for (size_t i = 0; frames && part == PERFD_CALLCHAIN_USER ? frames < t->frames + t->n_frames : i < n; i++, name = "") {
-                if (frames) {
-                        frames = put_named_frames(t, name, frames);
-                        continue;
-                }
-                begin_frame(t, name, addresses[i]);
-                if (part == PERFD_CALLCHAIN_KERNEL)
-                        put_frame_symbol(t, addresses[i], i > 0);
-                output_put_char(t->out, '\n');
-        }
-        return frames;
-}
-
-static void put_callchains(ItemText *t, const perfd_item *item) {
-        if (!t->has_no_calls)
-                (void)put_callchain(t, item, PERFD_CALLCHAIN_USER, "user", put_callchain(t, item, PERFD_CALLCHAIN_KERNEL, "kernel", t->frames));
-}
-
 /* The event's column, up to its end and no further: there may be nothing behind it. */
 static void put_event(ItemText *t, const perfd_event *event) {
         const char *name = event ? event->name : "-";
@@ -255,14 +166,17 @@ static void put_place(ItemText *t, const NamedFrame *frame) {
         if (name->symbol.length > 0) {
                 pair_begin(t, "symbol");
                 text_put_value(t->out, name->symbol);
-                output_print(t->out, "+0x%" PRIx64, frame->offset);
+                output_put(t->out, "+0x", 3);
+                output_put_hex(t->out, frame->offset);
         }
         if (name->dso.length == 0)
                 return;
         pair_begin(t, "dso");
         text_put_value(t->out, name->dso);
-        if (name->symbol.length == 0)
-                output_print(t->out, "+0x%" PRIx64, frame->address);
+        if (name->symbol.length == 0) {
+                output_put(t->out, "+0x", 3);
+                output_put_hex(t->out, frame->address);
+        }
 }
 
 /* What few samples have. */
@@ -293,7 +207,7 @@ void item_print_text(ItemText *t, const perfd_item *item) {
         if (plan && !t->raw && !t->place && t->columns.n == 0 && perfd_item_plain(item, &plain)) {
                 plain_line_put(t, plan, item, &plain);
                 if (plain.has_callchain)
-                        put_callchains(t, item);
+                        frames_put_text(t, item);
                 return;
         }
         has_more = perfd_item_has_more(item);
@@ -330,7 +244,7 @@ void item_print_text(ItemText *t, const perfd_item *item) {
         wrap_end(t);
         if (!has_more)
                 return;
-        put_callchains(t, item);
+        frames_put_text(t, item);
         parts_put_lines(t, item);
 }
 

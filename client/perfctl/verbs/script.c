@@ -30,6 +30,7 @@ static bool put(void *userdata, const SourceSample *sample) {
         }
         s->plans.frames = s->text.frames = sample->is_place ? NULL : sample->frames;
         s->plans.n_frames = s->text.n_frames = sample->is_place ? 0 : sample->n_frames;
+        s->plans.frames_number = sample->is_place ? 0 : sample->frames_number;
         s->text.place = sample->is_place && sample->n_frames > 0 ? sample->frames : NULL;
         if (s->p->json)
                 item_print_json(&s->p->out, &s->plans, sample->item, sample->wall, false);
