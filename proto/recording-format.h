@@ -26,6 +26,7 @@
 #define PERF_DATA_UNCLOSED_MAGIC 0x444553304c434e55 /* "UNCL0SED", as a little-endian number */
 #define PERF_DATA_UNCLOSED_SIZE (PERF_DATA_FEATURES / 8 + 8) /* bytes of the bits and the magic */
 #define PERF_DATA_BUILD_ID 20        /* bytes at most */
+#define PERF_DATA_EVENT_TYPE 72      /* bytes: u64 id of a tracepoint, its name */
 #define PERF_DATA_BUILD_ID_HAS_SIZE (1U << 15) /* in misc of a record of a build id: the byte behind it says its length */
 
 /* Of records; all others are the kernel's. */

@@ -4,6 +4,7 @@
  * other end on machines of the other byte order. All of them are one bit, but for precise_ip, whose two keep their order.
  */
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,8 @@
 
 #define ATTR_SIZE 136       /* bytes, up to what is read of it: config3 is the last */
 #define PRECISE_IP 15       /* the lower of its two bits */
+#define GENERIC "type=2,"    /* what event-name.c calls a tracepoint */
+#define NAMED_MAX 65536     /* events: the table is gone through for each */
 #define NAME_MAX_BYTES 4096 /* of an event's name */
 
 static uint64_t read_bits(Bytes *b) {
@@ -70,11 +73,11 @@ int event_set_name(perfd_recording *r, Event *e, const char *name, size_t n) {
         return 0;
 }
 
-/* Where nothing names it. */
+/* Where nothing names it: as perf calls it, which need not be what it lists first. */
 static int event_name_by_numbers(perfd_recording *r, Event *e) {
         char name[EVENT_NAME_SIZE];
 
-        event_name_of(&e->shown, name);
+        event_name_in_perf(&e->shown, name);
         return event_set_name(r, e, name, strlen(name));
 }
 
@@ -99,8 +102,7 @@ int events_add(perfd_recording *r, Bytes *attr, uint64_t size) {
         return code;
 }
 
-int events_take_ids(perfd_recording *r, Bytes *ids) {
-        Event *e = &r->events[r->n_events - 1];
+static int take_ids(perfd_recording *r, Event *e, Bytes *ids) {
         size_t n = bytes_left(ids) / sizeof(uint64_t);
 
         if (n == 0)
@@ -114,6 +116,10 @@ int events_take_ids(perfd_recording *r, Bytes *ids) {
         return 0;
 }
 
+int events_take_ids(perfd_recording *r, Bytes *ids) {
+        return take_ids(r, &r->events[r->n_events - 1], ids);
+}
+
 int events_name_id(perfd_recording *r, uint64_t id, const char *name, size_t n) {
         for (size_t i = 0; i < r->n_events; i++)
                 for (size_t k = 0; k < r->events[i].shown.n_ids; k++)
@@ -123,22 +129,47 @@ int events_name_id(perfd_recording *r, uint64_t id, const char *name, size_t n) 
 }
 
 /* u32 n, u32 size of an attr; n times: attr, u32 ids, name, ids. Events are written in the order of the attrs. */
-int events_name(perfd_recording *r, Bytes *b) {
+int events_name(perfd_recording *r, Bytes *b, size_t from) {
         const uint32_t n = bytes_u32(b), size = bytes_u32(b);
 
         for (uint32_t i = 0; i < n && !b->failed; i++) {
+                Event *e = i >= from && i < r->n_events ? &r->events[i] : NULL;
                 perfd_text name;
                 uint32_t n_ids;
+                Bytes ids;
                 int code = 0;
 
                 (void)bytes_take(b, size);
                 n_ids = bytes_u32(b);
                 name = bytes_string(b);
-                (void)bytes_take(b, (uint64_t)n_ids * sizeof(uint64_t));
-                if (!b->failed && i < r->n_events && name.length > 0)
-                        code = event_set_name(r, &r->events[i], name.bytes, name.length);
+                ids = bytes_split(b, (uint64_t)n_ids * sizeof(uint64_t));
+                if (!b->failed && e && e->shown.n_ids == 0)
+                        code = take_ids(r, e, &ids);
+                if (code == 0 && !b->failed && e && name.length > 0)
+                        code = event_set_name(r, e, name.bytes, name.length);
                 if (code != 0)
                         return code;
+        }
+        return 0;
+}
+
+/* u64 id of a tracepoint, 64 bytes of its name. */
+int events_name_types(perfd_recording *r, Bytes *b) {
+        while (bytes_left(b) >= PERF_DATA_EVENT_TYPE && r->n_events <= NAMED_MAX) {
+                const uint64_t id = bytes_u64(b);
+                const char *name = (const char *)bytes_take(b, PERF_DATA_EVENT_TYPE - sizeof(id));
+                const size_t n = strnlen(name, PERF_DATA_EVENT_TYPE - sizeof(id));
+
+                for (size_t i = 0; n > 0 && i < r->n_events; i++) {
+                        Event *e = &r->events[i];
+                        int code;
+
+                        if (e->shown.type != PERF_TYPE_TRACEPOINT || e->shown.config != id || strncmp(e->name, GENERIC, strlen(GENERIC)) != 0)
+                                continue;
+                        code = event_set_name(r, e, name, n);
+                        if (code != 0)
+                                return code;
+                }
         }
         return 0;
 }

@@ -102,3 +102,18 @@ void event_name_of(const perfd_recorded_event *e, char to[static EVENT_NAME_SIZE
         if (!is_named)
                 (void)snprintf(to, EVENT_NAME_SIZE, "type=%" PRIu32 ",config=0x%" PRIx64, e->type, e->config);
 }
+
+void event_name_in_perf(const perfd_recorded_event *e, char to[static EVENT_NAME_SIZE]) {
+        const char *name = NULL;
+
+        if (e->type == PERF_TYPE_HARDWARE && e->config == PERF_COUNT_HW_CPU_CYCLES)
+                name = "cycles";
+        else if (e->type == PERF_TYPE_HARDWARE && e->config == PERF_COUNT_HW_BRANCH_INSTRUCTIONS)
+                name = "branches";
+        else if (e->type == PERF_TYPE_SOFTWARE && e->config == PERF_COUNT_SW_BPF_OUTPUT) /* which nobody samples but a BPF program */
+                name = "bpf-output";
+        if (name)
+                (void)snprintf(to, EVENT_NAME_SIZE, "%s", name);
+        else
+                event_name_of(e, to);
+}

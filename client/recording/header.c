@@ -11,11 +11,12 @@
 
 #define ATTR_SIZE_MIN 64    /* bytes: PERF_ATTR_SIZE_VER0 */
 #define ATTR_SIZE_MAX 65536 /* bytes: more is no attr of any Linux to come */
+#define TYPES_MAX ((size_t)1 << 20) /* bytes: more than any Linux has tracepoints */
 #define SECTION_MAX ((size_t)256 << 20) /* bytes of attrs or ids */
 
 typedef struct Header {
         uint64_t size, attr_size;
-        Section attrs, data;
+        Section attrs, data, types;
 } Header;
 
 static Section read_section(Bytes *b) {
@@ -89,16 +90,21 @@ static int read_sections(perfd_recording *r, uint64_t at) {
         return 0;
 }
 
-static int name_events(perfd_recording *r) {
+/* Newest first: what an older perf wrote names only what has no name then. */
+static int name_events(perfd_recording *r, const Section *types) {
         Bytes b;
-        int code;
+        int code = 0;
 
-        if (!recording_has(r, PERF_DATA_FEATURE_EVENT_DESC))
-                return tracing_name_events(r);
-        code = feature_get(r, PERF_DATA_FEATURE_EVENT_DESC, &b);
+        if (recording_has(r, PERF_DATA_FEATURE_EVENT_DESC)) {
+                code = feature_get(r, PERF_DATA_FEATURE_EVENT_DESC, &b);
+                if (code == 0)
+                        code = events_name(r, &b, 0); /* whoever visits it is told what is damaged */
+        }
         if (code == 0)
-                code = events_name(r, &b); /* whoever visits it is told what is damaged */
-        return code != 0 ? code : tracing_name_events(r);
+                code = tracing_name_events(r);
+        if (code == 0)
+                code = recording_get(r, types->offset, types->size < TYPES_MAX ? (size_t)types->size : TYPES_MAX, &b);
+        return code != 0 ? code : events_name_types(r, &b);
 }
 
 /* ---- attrs --------------------------------------------------------------------------------------------------------------- */
@@ -200,7 +206,7 @@ static int begin_file(perfd_recording *r, Bytes *b) {
         h.attr_size = bytes_u64(b);
         h.attrs = read_section(b);
         h.data = read_section(b);
-        (void)read_section(b); /* names of events, which perf ignores since it writes EVENT_DESC */
+        h.types = read_section(b); /* names of tracepoints, until perf wrote EVENT_DESC: nothing needs them to be whole */
         if (b->failed)
                 return recording_fail(r, PERFD_E_INVALID, "no perf.data: found %" PRIu64 " bytes, expected at least the %d of a header",
                                       r->source.size, PERF_DATA_HEADER_OLD_SIZE);
@@ -227,7 +233,7 @@ static int begin_file(perfd_recording *r, Bytes *b) {
         r->end = h.data.offset + h.data.size;
         if (code == 0)
                 code = read_sections(r, sections > 0 ? sections : r->end);
-        return code != 0 ? code : name_events(r);
+        return code != 0 ? code : name_events(r, &h.types);
 }
 
 /* ---- which it is ----------------------------------------------------------------------------------------------------------- */

@@ -40,6 +40,10 @@ static int size_of_overflown(perfd_recording *r, uint64_t at, uint64_t *size) {
 }
 
 static int end(perfd_recording *r) {
+        int code = pipe_name_events(r);
+
+        if (code != 0)
+                return code;
         r->has_ended = true;
         return decompress_end(r) != 0 ? -ENOMEM : PERFD_E_ENDED;
 }
@@ -105,6 +109,8 @@ static int step(perfd_recording *r, uint32_t type, uint64_t size, const Bytes *b
                 code = decompress_feed(r, type, body, at);
         else if (code == 0 && r->is_pipe)
                 code = pipe_record_take(r, type, body);
+        else if (code == 0 && type == PERF_DATA_EVENT_UPDATE)
+                code = event_update_take(r, body);
         return code;
 }
 

@@ -7,13 +7,13 @@
 
 #define EVENT_UPDATE_NAME 2 /* PERF_EVENT_UPDATE__NAME */
 
+#define LATE_NAMES_MAX 64  /* perf writes attrs together: whoever writes them one by one does not make us read all names for each */
+
 static void keep_feature(perfd_recording *r, unsigned bit) {
         r->features[bit / 64] |= UINT64_C(1) << bit % 64;
 }
 
-/* More of it: build ids come one by one, each with the header that a section has before it. */
-static int piece_add(perfd_recording *r, unsigned bit, const uint8_t *bytes, size_t n, uint64_t offset) {
-        Piece *p = &r->pieces[bit];
+static int append(perfd_recording *r, Piece *p, const uint8_t *bytes, size_t n, uint64_t offset) {
         uint8_t *larger = realloc(p->bytes, p->n + n + 1); /* not 0 */
 
         if (!larger)
@@ -23,8 +23,48 @@ static int piece_add(perfd_recording *r, unsigned bit, const uint8_t *bytes, siz
                 p->offset = offset;
         p->bytes = larger;
         p->n += n;
-        keep_feature(r, bit);
         return 0;
+}
+
+/* More of it: build ids come one by one, each with the header that a section has before it. */
+static int piece_add(perfd_recording *r, unsigned bit, const uint8_t *bytes, size_t n, uint64_t offset) {
+        int code = append(r, &r->pieces[bit], bytes, n, offset);
+
+        if (code == 0)
+                keep_feature(r, bit);
+        return code;
+}
+
+static int name_by_types(perfd_recording *r) {
+        const Piece *p = &r->event_types;
+        Bytes b = { .at = p->bytes, .end = p->bytes + p->n, .offset = p->offset, .swap = r->is_swapped };
+
+        return p->n > 0 ? events_name_types(r, &b) : 0;
+}
+
+/* Some perfs of Linux before 4.18 write features before the attrs which they name. */
+int pipe_name_events(perfd_recording *r) {
+        const size_t from = r->n_named;
+        Bytes b;
+        int code = 0;
+
+        r->n_named = r->n_events;
+        if (from == r->n_events || r->n_late_names++ >= LATE_NAMES_MAX)
+                return 0;
+        if (recording_has(r, PERF_DATA_FEATURE_EVENT_DESC)) {
+                code = feature_get(r, PERF_DATA_FEATURE_EVENT_DESC, &b);
+                if (code == 0)
+                        code = events_name(r, &b, from);
+        }
+        if (code == 0)
+                code = tracing_name_events(r);
+        return code != 0 ? code : name_by_types(r);
+}
+
+static int take_event_type(perfd_recording *r, Bytes b) {
+        int code = bytes_left(&b) < PERF_DATA_EVENT_TYPE ? 0 : append(r, &r->event_types, b.at, PERF_DATA_EVENT_TYPE, b.offset);
+
+        return code != 0 ? code : events_name_types(r, &b);
 }
 
 /* The attr says its own size; ids fill what is left. */
@@ -57,7 +97,7 @@ static int take_feature(perfd_recording *r, Bytes b) {
         if (code != 0 || bit != PERF_DATA_FEATURE_EVENT_DESC)
                 return code;
         desc = b;
-        return events_name(r, &desc);
+        return events_name(r, &desc, 0);
 }
 
 /* u64 type, u64 id, and by the type a text. */
@@ -77,10 +117,20 @@ int pipe_tracing_take(perfd_recording *r, const Bytes *b) {
         return code != 0 ? code : tracing_name_events(r);
 }
 
+int event_update_take(perfd_recording *r, const Bytes *b) {
+        return take_update(r, *b);
+}
+
 int pipe_record_take(perfd_recording *r, uint32_t type, const Bytes *b) {
+        int code = type == PERF_DATA_HEADER_ATTR ? 0 : pipe_name_events(r);
+
+        if (code != 0)
+                return code;
         switch (type) {
         case PERF_DATA_HEADER_ATTR:
                 return take_attr(r, *b);
+        case PERF_DATA_HEADER_EVENT_TYPE:
+                return take_event_type(r, *b);
         case PERF_DATA_HEADER_FEATURE:
                 return take_feature(r, *b);
         case PERF_DATA_EVENT_UPDATE:

@@ -34,6 +34,7 @@ void perfd_recording_free(perfd_recording *r) {
         free(r->values);
         for (size_t i = 0; i < PERF_DATA_FEATURES; i++)
                 free(r->pieces[i].bytes);
+        free(r->event_types.bytes);
         for (size_t i = 0; i < r->damages.n; i++)
                 free((char *)(uintptr_t)r->damages.list[i].text);
         free(r->damages.list);

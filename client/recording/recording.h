@@ -64,8 +64,10 @@ struct perfd_recording {
         Piece pieces[PERF_DATA_FEATURES]; /* of a pipe */
         uint64_t features[PERF_DATA_FEATURES / 64];
         uint64_t cut[PERF_DATA_FEATURES / 64]; /* the file has less of them, which is said */
+        Piece event_types;           /* of a pipe */
         Event *events;
         size_t n_events, events_room;
+        size_t n_named, n_late_names; /* of a pipe: events of which no name is looked for any more, and how often it was looked for */
         Ids ids;
         uint8_t *scratch;            /* RECORD_MAX bytes: of a sample */
         perfd_recorded_value *values;
@@ -108,14 +110,18 @@ int event_set_name(perfd_recording *r, Event *e, const char *name, size_t n);
 int events_add(perfd_recording *r, Bytes *attr, uint64_t size);
 /* The last one gets the ids that these bytes are. 0; -ENOMEM */
 int events_take_ids(perfd_recording *r, Bytes *ids);
-/* The events get the names of the section EVENT_DESC, which the bytes are. 0; -ENOMEM */
-int events_name(perfd_recording *r, Bytes *b);
+/* Events from that index on get the names of the section EVENT_DESC, which the bytes are, and its ids if they have none. 0; -ENOMEM */
+int events_name(perfd_recording *r, Bytes *b, size_t from);
+/* Tracepoints without a name get that of the table of perf before Linux 3.15, which the bytes are. 0; -ENOMEM */
+int events_name_types(perfd_recording *r, Bytes *b);
 /* The event with that id gets a name. 0; -ENOMEM */
 int events_name_id(perfd_recording *r, uint64_t id, const char *name, size_t n);
 
 /* event-name.c: by its type and config, "page-faults", "L1-dcache-load-misses", "r1c2"; else "type=T,config=0xC" */
 #define EVENT_NAME_SIZE 96 /* bytes, with the zero */
 void event_name_of(const perfd_recorded_event *e, char to[static EVENT_NAME_SIZE]);
+/* The same as perf script prints it, "cycles" for "cpu-cycles" */
+void event_name_in_perf(const perfd_recorded_event *e, char to[static EVENT_NAME_SIZE]);
 /* "ns" or "events": of its count and period */
 const char *event_unit(const perfd_recorded_event *e);
 
@@ -153,7 +159,11 @@ void recording_drop_surplus(perfd_recording *r, perfd_recorded *record);
 /* features.c: the bytes of one. 0; PERFD_E_INVALID: it has none; -ENOMEM, -errno */
 int feature_get(perfd_recording *r, unsigned bit, Bytes *ret);
 
-/* pipe-records.c: takes from a pipe's record what a file has in its header. b: behind the header of the record. 0; -ENOMEM */
+/* pipe-records.c: names for events that have come behind what names them. 0; -ENOMEM, -errno */
+int pipe_name_events(perfd_recording *r);
+/* EVENT_UPDATE of a file, too. 0; -ENOMEM */
+int event_update_take(perfd_recording *r, const Bytes *b);
+/* Takes from a pipe's record what a file has in its header. b: behind the header of the record. 0; -ENOMEM */
 int pipe_record_take(perfd_recording *r, uint32_t type, const Bytes *b);
 /* Bytes behind the record HEADER_TRACING_DATA, which are kept. 0; -ENOMEM */
 int pipe_tracing_take(perfd_recording *r, const Bytes *b);

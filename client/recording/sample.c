@@ -52,7 +52,7 @@ const Event *recording_event_of(const perfd_recording *r, const perfd_recorded *
         if (n == SIZE_MAX || (is_sample ? n + sizeof(uint64_t) : n) > record->size)
                 return NULL;
         id = word_at(r, record, is_sample ? n : record->size - n);
-        return id == 0 && !is_sample ? &r->events[0] : ids_find(r, id); /* 0: perf has made the record itself */
+        return id == 0 ? &r->events[0] : ids_find(r, id); /* 0: perf has made the record itself */
 }
 
 size_t record_id_size(uint64_t sample_type) {

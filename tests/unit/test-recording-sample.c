@@ -197,16 +197,16 @@ static perfd_recording *open_built(const Built *b) {
 
 static void test_all(void **state) {
         for (int swap = 0; swap < 2; swap++) {
-                static const uint64_t ids[] = { 100, 201, 101 };
+                static const uint64_t ids[] = { 100, 201, 101, 0 }; /* 0: what perf makes up is of the first event */
                 perfd_recorded_sample s;
                 perfd_recorded_id id;
                 perfd_recording *r;
 
                 build_pipe(&built, swap, ALL_BITS, READ_FORMAT, true);
-                for (size_t i = 0; i < 3; i++)
+                for (size_t i = 0; i < 4; i++)
                         build_sample(&built, ids[i]);
                 r = open_built(&built);
-                for (size_t i = 0; i < 3; i++) {
+                for (size_t i = 0; i < 4; i++) {
                         const perfd_recorded *record = next_of(r, PERF_RECORD_SAMPLE);
 
                         assert_int_equal(perfd_recording_sample(r, record, &s), 0);

@@ -221,8 +221,8 @@ static void test_names(void **state) {
                 uint64_t config;
                 const char *name;
         } rows[] = {
-                { 0, 0, "cpu-cycles" }, { 0, 9, "ref-cycles" }, { 0, 10, "type=0,config=0xa" }, { 0, UINT64_C(1) << 32, "type=0,config=0x100000000" },
-                { 1, 0, "cpu-clock" }, { 1, 2, "page-faults" }, { 1, 9, "dummy" }, { 1, 11, "cgroup-switches" }, { 1, 10, "type=1,config=0xa" },
+                { 0, 0, "cycles" }, { 0, 4, "branches" }, { 0, 9, "ref-cycles" }, { 0, 10, "type=0,config=0xa" }, { 0, UINT64_C(1) << 32, "type=0,config=0x100000000" },
+                { 1, 0, "cpu-clock" }, { 1, 2, "page-faults" }, { 1, 9, "dummy" }, { 1, 11, "cgroup-switches" }, { 1, 10, "bpf-output" },
                 { 1, 99, "type=1,config=0x63" }, { 3, 0, "L1-dcache-loads" }, { 3, 0x10000, "L1-dcache-load-misses" },
                 { 3, 0x10102, "LLC-store-misses" }, { 3, 0x0206, "node-prefetches" }, { 3, 7, "type=3,config=0x7" },
                 { 3, 0x300, "type=3,config=0x300" }, { 3, 0x20000, "type=3,config=0x20000" }, { 4, 0x1c2, "r1c2" },
@@ -247,6 +247,103 @@ static void test_names(void **state) {
                         assert_string_equal(perfd_recording_event(r, 0)->name, rows[i].name);
                         perfd_recording_free(r);
                 }
+}
+
+static void build_event_type(Built *b) {
+        built_u64(b, 316);
+        built_bytes(b, "sched:sched_switch", 18);
+        built_zeros(b, 64 - 18);
+}
+
+static void build_attr_record(Built *b) {
+        const size_t at = built_record(b, PERF_DATA_HEADER_ATTR, 0);
+
+        built_attr(b, 64, 2, 316, 3, FLAGS);
+        built_record_end(b, at);
+}
+
+/* What names it: 0: a row of the old table; 1: the section EVENT_DESC, which has its ids, too. */
+static void build_name_record(Built *b, int how) {
+        const size_t at = built_record(b, how == 0 ? PERF_DATA_HEADER_EVENT_TYPE : PERF_DATA_HEADER_FEATURE, 0);
+
+        if (how == 0)
+                build_event_type(b);
+        else {
+                built_u64(b, PERF_DATA_FEATURE_EVENT_DESC);
+                built_u32(b, 1);
+                built_u32(b, 64);
+                built_attr(b, 64, 2, 316, 3, FLAGS);
+                built_u32(b, 2);
+                built_string(b, "sched:sched_switch");
+                built_u64(b, 100);
+                built_u64(b, 101);
+        }
+        built_record_end(b, at);
+}
+
+static void check_named(int how) {
+        const perfd_recorded_event *e;
+        perfd_recording *r = perfd_recording_new();
+        const perfd_recorded *record;
+
+        assert_int_equal(perfd_recording_open_bytes(r, built.bytes, built.n), 0);
+        while (perfd_recording_next(r, &record) == 0)
+                ;
+        e = perfd_recording_event(r, 0);
+        assert_string_equal(e->name, "sched:sched_switch");
+        assert_int_equal(e->n_ids, how == 1 ? 2 : 0);
+        if (how == 1)
+                assert_int_equal(e->ids[1], 101);
+        assert_int_equal(perfd_recording_damage_count(r), 0);
+        perfd_recording_free(r);
+}
+
+/* Names of old recordings, before the attrs and behind them. */
+static void test_old_names(void **state) {
+        for (int how = 0; how < 8; how++) {
+                built.swap = how & 1;
+                built.n = 0;
+                built_u64(&built, PERF_DATA_MAGIC);
+                built_u64(&built, PERF_DATA_PIPE_SIZE);
+                if (how & 2)
+                        build_attr_record(&built);
+                build_name_record(&built, how / 4);
+                if ((how & 2) == 0)
+                        build_attr_record(&built);
+                check_named(how / 4);
+        }
+}
+
+/* A file whose table has the name, or one that a record names, which has no ids otherwise. */
+static void test_names_of_files(void **state) {
+        for (int how = 0; how < 4; how++) {
+                size_t at;
+
+                built.swap = how & 1;
+                built.n = 0;
+                built_u64(&built, PERF_DATA_MAGIC);
+                built_u64(&built, PERF_DATA_HEADER_OLD_SIZE);
+                built_u64(&built, 64 + PERF_DATA_SECTION);
+                built_u64(&built, PERF_DATA_HEADER_OLD_SIZE + 16); /* attrs */
+                built_u64(&built, 64 + PERF_DATA_SECTION);
+                built_u64(&built, PERF_DATA_HEADER_OLD_SIZE + 16 + 64 + PERF_DATA_SECTION + PERF_DATA_EVENT_TYPE); /* data */
+                built_u64(&built, 48);
+                built_u64(&built, PERF_DATA_HEADER_OLD_SIZE + 16 + 64 + PERF_DATA_SECTION); /* names */
+                built_u64(&built, how & 2 ? 0 : PERF_DATA_EVENT_TYPE);
+                built_u64(&built, 100); /* ids */
+                built_u64(&built, 101);
+                built_attr(&built, 64, 2, 316, 3, FLAGS);
+                built_u64(&built, PERF_DATA_HEADER_OLD_SIZE);
+                built_u64(&built, 16);
+                build_event_type(&built);
+                at = built_record(&built, PERF_DATA_EVENT_UPDATE, 0);
+                built_u64(&built, how & 2 ? 2 : 0); /* a name, or a unit */
+                built_u64(&built, 101);
+                built_bytes(&built, how & 2 ? "sched:sched_switch\0\0\0\0\0" : "Joules\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 24);
+                built_record_end(&built, at);
+                assert_int_equal(built.n - at, 48);
+                check_named(1);
+        }
 }
 
 /* At each byte: it is no recording, or all whole samples before the cut are read, and the damage is said. */
@@ -365,9 +462,10 @@ static void test_bomb(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_files),      cmocka_unit_test(test_pipes),     cmocka_unit_test(test_old_magic),
-                cmocka_unit_test(test_none),
-                cmocka_unit_test(test_names),       cmocka_unit_test(test_truncated), cmocka_unit_test(test_lies),
-                cmocka_unit_test(test_compressed), cmocka_unit_test(test_bomb),
+                cmocka_unit_test(test_none),       cmocka_unit_test(test_names),     cmocka_unit_test(test_old_names),
+                cmocka_unit_test(test_names_of_files),
+                cmocka_unit_test(test_truncated),  cmocka_unit_test(test_lies),      cmocka_unit_test(test_compressed),
+                cmocka_unit_test(test_bomb),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
