@@ -76,6 +76,7 @@ typedef struct Rest {
         uint64_t id, stream_id;
         const uint8_t *callchain; /* of any alignment */
         uint64_t n_callchain;
+        uint64_t first_context;
         perfd_text raw;
 } Rest;
 
@@ -147,17 +148,20 @@ static Numbers *chain_of(struct perfd_item *item, uint64_t context) {
         return context == (uint64_t)PERF_CONTEXT_USER ? &item->user_callchain : NULL;
 }
 
+static bool is_marker(const uint8_t *at) {
+        return field_load(at, sizeof(uint64_t), false) >= (uint64_t)PERF_CONTEXT_MAX;
+}
+
 /* Those of other contexts are dropped, as in an item of the daemon. Those of one context follow each other, and stay where they are. */
 static int put_callchain(struct perfd_item *item, const Rest *rest) {
         const uint8_t *at = rest->callchain, *end = at + rest->n_callchain * sizeof(uint64_t);
         int code = 0;
 
         while (code == 0 && at < end) {
-                const uint64_t context = take_word(&at);
-                Numbers *chain = chain_of(item, context);
+                Numbers *chain = chain_of(item, is_marker(at) ? take_word(&at) : rest->first_context);
                 const uint8_t *first = at;
 
-                while (at < end && field_load(at, sizeof(uint64_t), false) < (uint64_t)PERF_CONTEXT_MAX)
+                while (at < end && !is_marker(at))
                         at += sizeof(uint64_t);
                 if (chain)
                         code = numbers_add_packed(chain, first, (size_t)(at - first));
@@ -210,7 +214,7 @@ int recorded_sample_place(perfd_recording *r, const perfd_recorded *record, cons
         const uint64_t type = e->shown.sample_type;
         const size_t n_first = sizeof(uint64_t) * (size_t)__builtin_popcountll(type & FIRST);
         const uint8_t *at = record->bytes, *end = at + record->size;
-        Rest rest = { .raw = { .bytes = "" } };
+        Rest rest = { .first_context = recorded_first_context(record->misc), .raw = { .bytes = "" } };
         int code;
 
         if (record->size < n_first || record->size > RECORD_MAX || !find_last(type, at + n_first, end, &rest) || rest.raw.length < p->min_size)

@@ -115,6 +115,13 @@ int recorded_sample_encode(perfd_recording *r, const perfd_recorded *record, con
         size_t length = 0;
         int code;
 
+        if (rec.n_callchain > 0 && s->callchain[0] < (uint64_t)PERF_CONTEXT_MAX) {
+                uint64_t *marker = (uint64_t *)(uintptr_t)s->callchain - 1; /* where their number is, in the recording's copy */
+
+                *marker = recorded_first_context(record->misc);
+                rec.callchain = (const uint8_t *)marker;
+                rec.n_callchain++;
+        }
         if (rec.parts != 0)
                 rec.extra = extra_of(s);
         for (size_t i = 0; r->is_swapped && e->plan && i < e->plan->n_fields; i++)

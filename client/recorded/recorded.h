@@ -1,8 +1,15 @@
 /* For this folder alone: what samples of a recording are decoded with. */
 #pragma once
 
+#include <linux/perf_event.h>
+
 #include "client/recording/recording.h"
 #include "proto/perfd.pb-c.h"
+
+/* Of what the first addresses of a callchain are that begins without a marker, as none of Linux does: of the mode in which the sample came. */
+static inline uint64_t recorded_first_context(uint16_t misc) {
+        return (uint64_t)((misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL ? PERF_CONTEXT_KERNEL : PERF_CONTEXT_USER);
+}
 
 struct Plan;
 struct EncodePlan;

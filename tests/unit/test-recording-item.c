@@ -312,9 +312,45 @@ static void test_counters(void **state) {
         }
 }
 
+/* A callchain that begins without a marker is of the mode of its sample. */
+static void test_unmarked_chain(void **state) {
+        for (int how = 0; how < 4; how++) {
+                const size_t attr = PERF_DATA_PIPE_SIZE + PERF_DATA_RECORD_HEADER;
+                const bool is_kernel = how & 2;
+                perfd_recording *r = perfd_recording_new();
+                const perfd_recorded *record;
+                const perfd_item *item = NULL;
+                const uint64_t *kernel, *user;
+                size_t at, n_kernel, n_user;
+
+                begin(&built, how & 1);
+                built_u64_at(&built, attr + 24, 1 << 5); /* PERF_SAMPLE_CALLCHAIN */
+                at = built_record(&built, 9, is_kernel ? 1 : 2);
+                built_u64(&built, 4);
+                built_u64(&built, 0x1000);
+                built_u64(&built, 0x2000);
+                built_u64(&built, (uint64_t)-512); /* PERF_CONTEXT_USER */
+                built_u64(&built, 0x3000);
+                built_record_end(&built, at);
+                assert_int_equal(perfd_recording_open_bytes(r, built.bytes, built.n), 0);
+                while (perfd_recording_next(r, &record) == 0)
+                        if (record->type == 9)
+                                assert_int_equal(perfd_recording_item(r, record, &item), 0);
+                assert_non_null(item);
+                n_kernel = perfd_item_callchain(item, PERFD_CALLCHAIN_KERNEL, &kernel);
+                n_user = perfd_item_callchain(item, PERFD_CALLCHAIN_USER, &user);
+                assert_int_equal(n_kernel, is_kernel ? 2 : 0);
+                assert_int_equal(n_user, is_kernel ? 1 : 3);
+                assert_int_equal(user[n_user - 1], 0x3000);
+                assert_int_equal(is_kernel ? kernel[0] : user[0], 0x1000);
+                perfd_recording_free(r);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = { cmocka_unit_test(test_fields), cmocka_unit_test(test_truncated), cmocka_unit_test(test_bad_format),
-                                            cmocka_unit_test(test_registers), cmocka_unit_test(test_counters) };
+                                            cmocka_unit_test(test_registers), cmocka_unit_test(test_counters),
+                                            cmocka_unit_test(test_unmarked_chain) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
