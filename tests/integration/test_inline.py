@@ -127,6 +127,24 @@ def test_script_text():
     check("--inline and --no-symbols exclude each other" in said, said)
 
 
+def test_script_columns():
+    """With the column srcline each function is one row, at the line of its address; with --inline those that were inlined are rows of their own."""
+    def ours(*words):
+        rows = [line.split("\t") for line in perfctl("script", "-F", "comm,sym,srcline", "-i", recording(), *words).splitlines()[1:]]
+        return [(sym, line) for _, sym, line in rows if line.startswith(FOLDER.name)]
+    each, plain = [], []
+    for s in samples():
+        line = None
+        for name, file, number, inlined in in_program(expected(s)):
+            each.append((name + " (inlined)" * inlined, f"{file}:{number}"))
+            line = line or each[-1][1]
+            if not inlined:
+                plain.append((name, line))
+                line = None
+    equal(ours(), plain, "rows of functions")
+    equal(ours("--inline"), each, "rows of functions that were inlined, too")
+
+
 def folded(*options):
     rows = (line.rpartition(" ") for line in perfctl("export", "--to", "folded", "-i", recording(), *options).splitlines())
     sums = collections.Counter()

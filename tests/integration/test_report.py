@@ -108,6 +108,7 @@ def test_perf():
     """With callchains, of which perf takes the first function too, and with a period that samples do not say."""
     with Recordings() as r:
         compare_with_perf(r.path, {"cpu-clock", "page-faults", EXEC})
+        equal(output(PERFCTL, "report", "-i", r.path, "--no-children", "-n"), output(PERFCTL, "report", "-i", r.path), "in the words of perf")
         compare_with_perf(r.old, {"page-faults"})
         compare_stacks(r.path)
         compare_calls(r.path)

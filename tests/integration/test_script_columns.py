@@ -45,6 +45,28 @@ def test_columns():
     equal(lines("-F", "event,addr", "page-faults")[1:], ["page-faults\t" + s.get("address", "0x0")[2:] for s in samples("page-faults")], "of an event")
 
 
+def test_changed_columns():
+    """Added to and taken from those that are there by default, in perf's words."""
+    usual = "comm,tid,cpu,time,event,period,trace,ip,sym,dso"
+    equal(lines("-F", "+symoff,-trace,-ip,+comm"), lines("-F", usual.replace("trace,ip,", "") + ",symoff"), "columns")
+    for words, text in (("+symoff,ip", "'ip' names a column"), ("ip,+symoff", "'+symoff' changes comm,tid"), ("-addr", "'addr' is not one of comm,tid"),
+                        ("-" + usual.replace(",", ",-"), "no column is left"), ("+comm,+,", "'' is not a field")):
+        said = test_views.run(test_views.PERFCTL, "script", "-i", recording(), "-F", words, status=2).stderr.decode()
+        check(text in said, said)
+
+
+def test_depth():
+    """The innermost functions alone, of the kernel and of the program; in columns and on lines of their own."""
+    def lengths(depth):
+        return [min(len(chain(s)), depth) for s in samples()]
+    check(max(lengths(9)) > 2, f"no callchain is deep: {lengths(9)}")
+    for depth in 1, 2:
+        rows = lines("-F", "ip,comm", "--max-stack", str(depth))[1:]
+        equal(rows, [ip + "\t" + (s["comm"] if i == 0 else "") for s in samples() for i, (ip, *_) in enumerate(map(place, chain(s)[:depth]))], "columns")
+        text = [line.split("\t")[2] for line in lines("--max-stack", str(depth)) if line.startswith("\t")]
+        equal(text, [place(frame)[0] for s in samples() for frame in chain(s)[:depth]], "lines")
+
+
 def test_as_perf():
     """The same in perf's words: each callchain, its first frame on the line of the sample."""
     text = test_views.run(*PERF_ROW, "comm,tid,time,event,ip,sym", "-i", recording()).stdout.decode()
@@ -91,7 +113,8 @@ def test_part():
     for part in "10%-20%", "50%-100%", "0%-33.3%":
         equal(lines("-F", "time", "--time", part)[1:], theirs(part), part)
     equal(len(lines("-F", "time", "--time", "0%-100%")) - 1, len(samples()), "all")
-    for words in ["--time", "20%-10%"], ["--time", "10%"], ["--time", "10%-200%"], ["-F", "+srcline"], ["-F", "comm,,ip"], ["-F", "comm", "--json"], ["-G", "--json"], \
+    for words in ["--time", "20%-10%"], ["--time", "10%"], ["--time", "10%-200%"], ["--max-stack", "0"], ["--max-stack", "1", "-G"], \
+            ["--max-stack", "1", "--json"], ["--max-stack", "1", "--no-symbols"], ["-F", "comm,,ip"], ["-F", "comm", "--json"], ["-G", "--json"], \
             ["-F", "sym", "--no-symbols"]:
         test_views.run(test_views.PERFCTL, "script", "-i", recording(), *words, status=2)
 

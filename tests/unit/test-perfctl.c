@@ -60,7 +60,7 @@ static void test_usage(void **state) {
                   "--callchain kernel,user, and --callchain dwarf\n" },
                 { { "stat", "-n" }, "perfctl: stat: unknown option '-n', of perf stat: here it is `perfctl stat dummy -- COMMAND`, which "
                                     "counts nothing\n" },
-                { { "report", "-nv" }, "perfctl: report: unknown option '-n', of perf report: the number of samples is always there\n" },
+                { { "report", "-nD" }, "perfctl: report: unknown option '-D', of perf report: `perfctl info FILE` counts records, and `perfctl script -i FILE` prints samples\n" },
                 { { "add", "e", "-p4194305x" }, "perfctl: add: -p: '4194305x' is not a list of numbers such as 12,13\n" },
                 { { "add", "e", "-p1", "--pid=2" }, "perfctl: add: -p was already given\n" },
                 { { "stat", "-D5" }, "perfctl: stat: unknown option '-D', of perf stat: it is not here: with --interval what happens at "

@@ -25,6 +25,8 @@ static void test_data_sources(void **state) {
                     .level_number = PERF_MEM_LVLNUM_RAM, .snoop_extra = PERF_MEM_SNOOPX_PEER,
                     .lock = PERF_MEM_LOCK_NA, .blocked = PERF_MEM_BLK_DATA | PERF_MEM_BLK_ADDR },
                   "OP STORE|LVL Remote node, same socket RAM miss|SNP Peer|TLB N/A|LCK N/A|BLK Data Addr" },
+                { { .op = PERF_MEM_OP_NA, .level = PERF_MEM_LVL_NA, .level_number = PERF_MEM_LVLNUM_NA, .snoop = PERF_MEM_SNOOP_NA, .dtlb = PERF_MEM_TLB_NA,
+                    .lock = PERF_MEM_LOCK_NA, .blocked = PERF_MEM_BLK_NA }, "OP N/A|LVL N/A|SNP N/A|TLB N/A|LCK N/A|BLK N/A" },
                 { { .hops = 7, .level_number = 4 }, "OP No|LVL 7 hops L4|SNP N/A|TLB N/A|LCK No|BLK N/A" },
         };
         const perfd_data_source everything = { UINT64_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
@@ -34,6 +36,7 @@ static void test_data_sources(void **state) {
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
                 data_source_words(&cases[i].source, words);
                 assert_string_equal(words, cases[i].words);
+                assert_int_equal(data_source_says(words), cases[i].source.op != PERF_MEM_OP_NA); /* that of samples of software events */
         }
         data_source_words(&everything, words);
         assert_true(strlen(words) < WORDS_MAX);

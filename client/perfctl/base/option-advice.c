@@ -42,13 +42,11 @@ static const OptionAdvice of_record[] = {
 
 static const OptionAdvice of_report[] = {
         { "fields", 0, "columns are those of --sort, behind the share, the number of samples and the sum of their periods" },
-        { "no-children", 0, "it is so without --children" },
         { "no-inline", 0, "it is so without --inline" },
         { "call-graph", 0, "here it is --graph, or -g with -i" },
         { "comms", 0, "here it is --comm NAME,..." },
         { "dsos", 'd', "here it is --dso FILE,..." },
         { "symbols", 'S', "here it is --symbol NAME,..." },
-        { "show-nr-samples", 'n', "the number of samples is always there" },
         { "show-total-period", 0, "the sum of periods is always there" },
         { "header", 0, "`perfctl info FILE` prints what the header says" },
         { "header-only", 0, "`perfctl info FILE` prints what the header says" },

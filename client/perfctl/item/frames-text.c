@@ -85,7 +85,7 @@ static const NamedFrame *put_callchain(ItemText *t, const perfd_item *item, perf
         const uint64_t *addresses;
         size_t n = perfd_item_callchain(item, part, &addresses);
 
-        for (size_t i = 0; frames && part == PERFD_CALLCHAIN_USER ? frames < t->frames + t->n_frames : i < n; i++, name = "") {
+        for (size_t i = 0; frames ? frames < t->frames + t->n_frames && (part == PERFD_CALLCHAIN_USER || i < n) : i < n; i++, name = "") {
                 if (frames) {
                         frames = put_named_frames(t, name, frames);
                         continue;

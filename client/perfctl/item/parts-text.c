@@ -261,11 +261,12 @@ static bool is_unwound(const ItemText *t, const perfd_item *item) {
 
 void parts_put_lines(ItemText *t, const perfd_item *item) {
         const perfd_data_source *d = perfd_item_data_source(item);
-        const bool unwound = is_unwound(t, item); /* then the callchain says it */
+        const bool unwound = t->is_cut || is_unwound(t, item); /* then the callchain says it */
         char words[WORDS_MAX];
 
-        if (d) {
+        if (d)
                 data_source_words(d, words);
+        if (d && data_source_says(words)) {
                 line_begin(t, "data source");
                 output_print(t->out, "0x%" PRIx64 " |", d->raw);
                 output_put_string(t->out, words);

@@ -23,6 +23,7 @@ typedef struct ItemText {
         Kallsyms *symbols; /* for addresses that a print format shows by name */
         const NamedFrame *frames; /* of the item that is to be printed, as frame_names_of() has them; NULL: those of the kernel by `symbols` */
         size_t n_frames;  /* of them: more than its callchain, where its stack was unwound */
+        bool is_cut;      /* only so many of a callchain are there as were asked for */
         const NamedFrame *place;  /* where ip of the item is, if nothing else says it; or NULL */
         bool has_no_calls; /* callchains are left out */
         bool has_heading; /* it was printed */

@@ -85,7 +85,7 @@ static void put_level(Words *w, const perfd_data_source *d) {
                 put_number(w, "", d->hops, " hops ");
         else
                 any = put_bits(w, d->level, levels, N(levels), " or ", false);
-        if (d->level_number && d->level_number < N(numbers)) {
+        if (d->level_number && d->level_number < N(numbers) && !(any && d->level_number == PERF_MEM_LVLNUM_NA)) {
                 put(w, any ? " or " : "");
                 if (numbers[d->level_number])
                         put(w, numbers[d->level_number]);
@@ -136,6 +136,10 @@ void data_source_words(const perfd_data_source *d, char *to) {
         put(&w, d->lock & PERF_MEM_LOCK_NA ? "N/A" : d->lock & PERF_MEM_LOCK_LOCKED ? "Yes" : "No");
         put(&w, "|BLK ");
         put_blocked(&w, d->blocked);
+}
+
+bool data_source_says(const char *words) {
+        return strcmp(words, "OP N/A|LVL N/A|SNP N/A|TLB N/A|LCK N/A|BLK N/A") != 0;
 }
 
 void transaction_words(const perfd_transaction *t, char *to) {

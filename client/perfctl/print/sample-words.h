@@ -9,6 +9,8 @@
 
 /* "OP LOAD|LVL L1 hit|SNP None|TLB L1 hit|LCK No|BLK N/A" */
 void data_source_words(const perfd_data_source *d, char *to);
+/* Whether these words say anything: of samples of software events nothing is known. */
+bool data_source_says(const char *words);
 /* "TX|SYNC|RETRY", the names of the flags that are set; "" if none is */
 void transaction_words(const perfd_transaction *t, char *to);
 

@@ -42,23 +42,57 @@ static int parse_word(SampleColumn *column, const Perfctl *p, const char *word) 
                         return 0;
                 }
         if (*word == '+' || *word == '-')
-                return perfctl_fail(p, PERFCTL_USAGE, "--fields: '%s' would change what perf prints: name all columns, or leave --fields out; --inline "
-                                    "has lines of the source", word);
+                return perfctl_fail(p, PERFCTL_USAGE, "--fields: '%s' changes " SAMPLE_COLUMNS_DEFAULT ", and others name the columns: either all of them "
+                                    "begin with + or -, or none", word);
         if (!*word || word[strspn(word, NAME_CHARACTERS)] || !key_name_init(&column->name, word) || !column->name.field)
                 return perfctl_fail(p, PERFCTL_USAGE, "--fields: '%s' is not a field, nor an element of one, as args[2], nor any of "
                                     SAMPLE_COLUMN_NAMES, word);
         return 0;
 }
 
-int sample_columns_init(SampleColumns *c, const Perfctl *p, const char *words) {
-        int r = 0;
-        size_t n;
+static size_t find_column(const SampleColumns *c, const char *text) {
+        size_t i = 0;
 
-        *c = (SampleColumns){ .words = list_split(words, &n), .is_padded = p->human };
-        c->list = must_have(calloc(n, sizeof(*c->list)));
+        while (i < c->n && strcmp(c->list[i].text, text) != 0)
+                i++;
+        return i;
+}
+
+/* "+srcline" or "-ip". */
+static int change(SampleColumns *c, const Perfctl *p, const char *word) {
+        size_t i = find_column(c, word + 1);
+
+        if (*word == '+')
+                return i < c->n ? 0 : parse_word(&c->list[c->n++], p, word + 1);
+        if (*word != '-')
+                return perfctl_fail(p, PERFCTL_USAGE, "--fields: '%s' names a column, and others change those of " SAMPLE_COLUMNS_DEFAULT ": either all of "
+                                    "them begin with + or -, or none", word);
+        if (i == c->n)
+                return perfctl_fail(p, PERFCTL_USAGE, "--fields: '%s' is not one of " SAMPLE_COLUMNS_DEFAULT ": it cannot be left out", word + 1);
+        c->n--;
+        memmove(&c->list[i], &c->list[i + 1], (c->n - i) * sizeof(*c->list));
+        return c->n > 0 ? 0 : perfctl_fail(p, PERFCTL_USAGE, "--fields: no column is left");
+}
+
+static int add_words(SampleColumns *c, const Perfctl *p, const char *const *words, size_t n) {
+        int r = 0;
+
+        for (size_t i = 0; i < n && r == 0; i++)
+                r = parse_word(&c->list[c->n++], p, words[i]);
+        return r;
+}
+
+int sample_columns_init(SampleColumns *c, const Perfctl *p, const char *words) {
+        const bool changes = *words == '+' || *words == '-';
+        size_t n, n_default;
+        int r;
+
+        *c = (SampleColumns){ .words = list_split(words, &n), .defaults = list_split(SAMPLE_COLUMNS_DEFAULT, &n_default), .is_padded = p->human };
+        c->list = must_have(calloc(n + n_default, sizeof(*c->list)));
         c->cell = must_have(malloc(sizeof(*c->cell)));
-        for (; c->n < n && r == 0; c->n++)
-                r = parse_word(&c->list[c->n], p, c->words[c->n]);
+        r = changes ? add_words(c, p, c->defaults, n_default) : add_words(c, p, c->words, n);
+        for (size_t i = 0; changes && i < n && r == 0; i++)
+                r = change(c, p, c->words[i]);
         return r;
 }
 
@@ -67,6 +101,7 @@ void sample_columns_deinit(SampleColumns *c) {
                 key_name_deinit(&c->list[i].name);
         free(c->list);
         free(c->words);
+        free(c->defaults);
         free(c->cell);
         *c = (SampleColumns){ .list = NULL };
 }
@@ -161,23 +196,42 @@ static void put_symbol(Output *o, const NamedFrame *frame, bool has_offset) {
                 output_print(o, "+0x%" PRIx64, frame->offset);
 }
 
-/* frame: NULL is one that is not known. */
-static void put_frame(Output *o, ColumnKind kind, const NamedFrame *frame, uint64_t ip) {
+/* A frame, and the one whose source line it is at. */
+typedef struct Row {
+        const NamedFrame *frame, *line; /* NULL: it is not known */
+} Row;
+
+/* The frames from the i-th on that are one row. Behind them. */
+static size_t find_row(const SampleColumns *c, const SourceSample *sample, size_t i, Row *ret) {
+        if (i >= sample->n_frames) {
+                *ret = (Row){ .frame = NULL };
+                return i;
+        }
+        ret->line = &sample->frames[i];
+        while (!c->has_inlined && i + 1 < sample->n_frames && sample->frames[i].is_inlined)
+                i++;
+        ret->frame = &sample->frames[i];
+        return i + 1;
+}
+
+static void put_frame(Output *o, ColumnKind kind, const Row *row, uint64_t ip) {
+        const NamedFrame *frame = row->frame;
+
         if (kind == COLUMN_IP && (frame || ip != 0))
                 output_put_hex(o, frame ? frame->ip : ip);
         if (frame && (kind == COLUMN_SYMBOL || kind == COLUMN_PLACE))
                 put_symbol(o, frame, kind == COLUMN_PLACE);
         if (frame && kind == COLUMN_DSO)
                 put_text(o, frame->name->dso);
-        if (frame && kind == COLUMN_LINE && frame->name->file.length > 0) {
-                put_text(o, frame->name->file);
-                output_print(o, ":%" PRIu32, frame->name->line);
+        if (frame && kind == COLUMN_LINE && row->line->name->file.length > 0) {
+                put_text(o, row->line->name->file);
+                output_print(o, ":%" PRIu32, row->line->name->line);
         }
         if (o->n == 0)
                 output_put_string(o, kind == COLUMN_IP || kind == COLUMN_LINE ? "-" : "[unknown]");
 }
 
-static void put_sample(Output *o, SampleColumn *column, const SourceSample *sample) {
+static void put_sample(Output *o, SampleColumn *column, const SourceSample *sample, const Row *row) {
         const perfd_item *item = sample->item;
         TimeText time = { .form = TIME_CLOCK };
 
@@ -213,7 +267,7 @@ static void put_sample(Output *o, SampleColumn *column, const SourceSample *samp
                 put_field(o, column, item);
                 break;
         default:
-                put_frame(o, column->kind, sample->n_frames > 0 ? sample->frames : NULL, perfd_item_ip(item));
+                put_frame(o, column->kind, row, perfd_item_ip(item));
         }
         if (o->n == 0)
                 output_put_char(o, '-');
@@ -251,25 +305,30 @@ static void put_heading(SampleColumns *c, Output *o) {
 }
 
 /* In the columns of frames; the others are empty. */
-static void put_call(SampleColumns *c, Output *o, const NamedFrame *frame) {
+static void put_call(SampleColumns *c, Output *o, const Row *row) {
         for (size_t i = 0; i < c->n; i++) {
                 output_init(c->cell, -1);
                 if (is_of_frame(&c->list[i]))
-                        put_frame(c->cell, c->list[i].kind, frame, 0);
+                        put_frame(c->cell, c->list[i].kind, row, 0);
                 end_cell(c, o, i);
         }
         output_put_char(o, '\n');
 }
 
 void sample_columns_print(SampleColumns *c, Output *o, const SourceSample *sample) {
+        Row row;
+        size_t at = find_row(c, sample, 0, &row);
+
         if (!c->has_heading)
                 put_heading(c, o);
         for (size_t i = 0; i < c->n; i++) {
                 output_init(c->cell, -1);
-                put_sample(c->cell, &c->list[i], sample);
+                put_sample(c->cell, &c->list[i], sample, &row);
                 end_cell(c, o, i);
         }
         output_put_char(o, '\n');
-        for (size_t i = 1; c->has_calls && i < sample->n_frames; i++)
-                put_call(c, o, &sample->frames[i]);
+        while (c->has_calls && at < sample->n_frames) {
+                at = find_row(c, sample, at, &row);
+                put_call(c, o, &row);
+        }
 }

@@ -36,14 +36,18 @@ typedef struct SampleColumn {
 typedef struct SampleColumns {
         SampleColumn *list;
         size_t n;
-        const char **words; /* which the names point into */
+        const char **words, **defaults; /* which the names point into */
         bool is_padded;     /* on a terminal; else tabs are between columns */
         bool has_calls;     /* below a sample the frames that called its first one, in the columns of frames */
+        bool has_inlined;   /* functions that were inlined have lines of their own; else the function that they are in has the source line of the address */
         bool has_heading;   /* it was printed */
         Output *cell;       /* in which one is made */
 } SampleColumns;
 
-/* words: "comm,ip,sym". 0, or PERFCTL_USAGE after a message; has to be deinitialized in any case. */
+/* What "+srcline" adds to and "-ip" takes away from. */
+#define SAMPLE_COLUMNS_DEFAULT "comm,tid,cpu,time,event,period,trace,ip,sym,dso"
+
+/* words: "comm,ip,sym", or "+srcline,-ip". 0, or PERFCTL_USAGE after a message; has to be deinitialized in any case. */
 int sample_columns_init(SampleColumns *c, const Perfctl *p, const char *words);
 void sample_columns_deinit(SampleColumns *c);
 

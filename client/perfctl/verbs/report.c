@@ -117,6 +117,8 @@ static int parse_graph(Reports *r) {
 
         r->options.has_children = perfctl_get(p, "children");
         r->options.has_graph = perfctl_get(p, "graph");
+        if (r->options.has_children && perfctl_get(p, "no-children"))
+                return perfctl_fail(p, PERFCTL_USAGE, "--children and --no-children exclude each other");
         if (!perfctl_get(p, "input") || !perfctl_get(p, "both-callchains"))
                 return 0;
         code = graph_words_take(p, &words);
@@ -311,6 +313,8 @@ const Verb verb_report = {
                 { .name = "sort", .letter = 's', .argument = "KEY,...", .help = "a row for each comm, dso, symbol, cpu, FIELD, ...; comm,dso,symbol",
                   .choices = "comm pid tid cpu dso symbol line srcfile event time container unit cgroup exe uid" },
                 { .name = "children", .help = "with what the functions called that a row's function called, each row once a sample" },
+                { .name = "no-children", .help = "as it is without --children, for the words of perf" },
+                { .name = "show-nr-samples", .letter = 'n', .help = "the number of samples, which is always there, for the words of perf" },
                 { .name = "graph", .help = "below each row who called it; with --children what it called" },
                 { .name = "inline", .help = "functions that the compiler inlined have rows and calls of their own; needs debug information" },
                 { .name = "diff", .argument = "OLD", .help = "beside another recording: what has changed most comes first", .words = WORDS_FILES },

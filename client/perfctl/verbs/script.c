@@ -1,6 +1,7 @@
 /* Samples of a recording, each as `watch` would print it. */
 #include <string.h>
 
+#include "client/perfctl/base/number.h"
 #include "client/perfctl/item/print.h"
 #include "client/perfctl/names/debuginfod.h"
 #include "client/perfctl/samples/choice.h"
@@ -63,6 +64,7 @@ static int print(Perfctl *p, SampleSource *source, SampleColumns *columns) {
 
         s.plans.has_lines = source->has_inlined;
         s.text.symbols = &s.symbols;
+        s.text.is_cut = perfctl_get(p, "max-stack");
         s.text.plans = p->human ? NULL : &s.plans;
         source->userdata = &s;
         code = sample_source_run(p, source);
@@ -77,11 +79,19 @@ static int print(Perfctl *p, SampleSource *source, SampleColumns *columns) {
 static int choose_columns(const Perfctl *p, SampleSource *source, SampleColumns *columns) {
         const char *fields = perfctl_get(p, "fields");
         const bool has_calls = !perfctl_get(p, "hide-call-graph");
-        int r;
+        uint64_t depth = 0;
+        int r = number_parse(p, "--max-stack: ", perfctl_get(p, "max-stack"), &depth);
 
+        if (r != 0)
+                return r;
         source->has_places = !fields && !p->json;
-        if (!has_calls)
-                source->frames_max = 1;
+        source->frames_max = has_calls ? depth : 1;
+        if (depth > 0 && !has_calls)
+                return perfctl_fail(p, PERFCTL_USAGE, "--max-stack and --hide-call-graph exclude each other");
+        if (depth > 0 && p->json)
+                return perfctl_fail(p, PERFCTL_USAGE, "--max-stack is for text: JSON has callchains as lists, of which the innermost functions are the first");
+        if (depth > 0 && !source->has_names)
+                return perfctl_fail(p, PERFCTL_USAGE, "--max-stack and --no-symbols exclude each other");
         if (!has_calls && p->json)
                 return perfctl_fail(p, PERFCTL_USAGE, "--hide-call-graph is for text: with --json, --no-symbols spares what callchains take");
         if (!fields)
@@ -96,7 +106,8 @@ static int choose_columns(const Perfctl *p, SampleSource *source, SampleColumns 
                                                     columns->list[i].kind == COLUMN_PLACE);
         columns->has_calls &= source->has_names;
         source->has_names = sample_columns_have_names(columns);
-        source->frames_max = columns->has_calls ? 0 : 1;
+        source->frames_max = columns->has_calls ? depth : 1;
+        columns->has_inlined = source->has_inlined;
         source->has_inlined |= sample_columns_have_lines(columns);
         source->has_chains_only = false;
         return r;
@@ -133,9 +144,10 @@ const Verb verb_script = {
                        .words = WORDS_FILES },
                      { .name = "order", .argument = "file|causal|time", .choices = "file causal time",
                        .help = "as in the file, no process's start behind its samples, or by time, which is the default" },
-                     { .name = "fields", .letter = 'F', .argument = "COLUMN,...", .help = "only these: comm, time, event, ip, sym, FIELD, ...",
+                     { .name = "fields", .letter = 'F', .argument = "COLUMN,...", .help = "only these: comm, time, event, ip, sym, FIELD, ...; +COLUMN, -COLUMN: changed",
                        .choices = "comm tid pid time cpu event period addr trace ip sym symoff dso srcline" },
                      { .name = "hide-call-graph", .letter = 'G', .help = "without callchains" },
+                     { .name = "max-stack", .argument = "N", .help = "callchains with their N innermost functions only" },
                      { .name = "inline", .help = "callchains with source lines and inlined functions; needs debug information" },
                      { .name = "no-symbols", .help = "callchains as addresses only" },
                      { .name = "pid", .argument = "PID,...", .help = "only samples of these processes" },
