@@ -49,7 +49,7 @@ typedef struct Ids {
 } Ids;
 
 typedef struct Decompress Decompress; /* decompress.c */
-typedef struct Order Order;           /* order.c */
+typedef struct Order Order;           /* order.h */
 
 struct perfd_recording {
         Source source;
@@ -152,9 +152,9 @@ const Event *recording_event_of(const perfd_recording *r, const perfd_recorded *
 int recording_make_scratch(perfd_recording *r);
 /* Bytes of the sample id of a record that is no sample; and whether one that ends there names this event. */
 size_t record_id_size(uint64_t sample_type);
-bool record_is_of(perfd_recording *r, const perfd_recorded *record, size_t end, const Event *e);
+bool record_is_of(const perfd_recording *r, const perfd_recorded *record, size_t end, const Event *e);
 /* surplus.c: what the kernel has not written at the end of a side record. */
-void recording_drop_surplus(perfd_recording *r, perfd_recorded *record);
+void recording_drop_surplus(const perfd_recording *r, perfd_recorded *record);
 
 /* features.c: the bytes of one. 0; PERFD_E_INVALID: it has none; -ENOMEM, -errno */
 int feature_get(perfd_recording *r, unsigned bit, Bytes *ret);
@@ -175,7 +175,7 @@ uint64_t recording_time(const perfd_recording *r, const perfd_recorded *record);
 
 /* order.c: the next record in the order that was chosen, which is not the recording's. */
 int order_next(perfd_recording *r, const perfd_recorded **ret);
-/* Takes NULL. */
+/* order-fill.c: takes NULL. */
 void order_free(Order *o);
 
 /* memory.c: it says of processes and memory what they are. */

@@ -5,32 +5,49 @@
  */
 #include <errno.h>
 
-#include "client/recording/recording.h"
+#include "client/recording/stored.h"
+
+#define N_SKIMMED 256 /* samples */
+
+typedef struct Rounds {
+        uint64_t safe, latest, latest_before, n; /* ns; rounds */
+        bool is_sorted, keep;
+} Rounds;
+
+static void take_time(Rounds *o, uint64_t time, bool is_state) {
+        o->is_sorted &= time > o->latest || (time == o->latest && !is_state);
+        o->keep &= time >= o->safe;
+        o->latest = time > o->latest ? time : o->latest;
+}
+
+static void take(Rounds *o, const perfd_recording *r, const perfd_recorded *record) {
+        const uint64_t time = recording_time(r, record);
+
+        if (record->type == PERF_DATA_FINISHED_ROUND) {
+                o->safe = o->latest_before;
+                o->latest_before = o->latest;
+                o->n++;
+        } else if (time > 0)
+                take_time(o, time, record_is_state(record->type));
+}
 
 static int check(perfd_recording *r, bool *ret_is_sorted, bool *ret_keep) {
-        uint64_t safe = 0, latest = 0, latest_before = 0, n_rounds = 0;
-        bool is_sorted = true, keep = true;
-        const perfd_recorded *record;
-        int code;
+        Rounds o = { .is_sorted = true, .keep = true };
+        int code = 0;
 
-        while ((is_sorted || keep) && (code = recording_read(r, &record)) == 0) {
-                const uint64_t time = recording_time(r, record);
+        while (code == 0 && (o.is_sorted || o.keep)) {
+                Entry skimmed[N_SKIMMED];
+                const size_t n = recording_skim(r, skimmed, N_SKIMMED);
+                const perfd_recorded *record;
 
-                if (record->type == PERF_DATA_FINISHED_ROUND) {
-                        safe = latest_before;
-                        latest_before = latest;
-                        n_rounds++;
-                } else if (time > 0) {
-                        is_sorted = is_sorted && (time > latest || (time == latest && !record_is_state(record->type)));
-                        keep = keep && time >= safe;
-                        latest = time > latest ? time : latest;
-                }
+                for (size_t i = 0; i < n; i++)
+                        take_time(&o, skimmed[i].time, false);
+                if (n == 0 && (code = recording_read(r, &record)) == 0)
+                        take(&o, r, record);
         }
-        if ((is_sorted || keep) && code != PERFD_E_ENDED)
-                return code;
-        *ret_is_sorted = is_sorted;
-        *ret_keep = keep && n_rounds > 0;
-        return 0;
+        *ret_is_sorted = o.is_sorted;
+        *ret_keep = o.keep && o.n > 0;
+        return code == PERFD_E_ENDED ? 0 : code;
 }
 
 int rounds_check(const perfd_recording *r, bool *ret_is_sorted, bool *ret_keep) {
@@ -44,5 +61,7 @@ int rounds_check(const perfd_recording *r, bool *ret_is_sorted, bool *ret_keep) 
         if (code == 0)
                 code = check(again, ret_is_sorted, ret_keep);
         perfd_recording_free(again);
+        if (code != 0)
+                *ret_is_sorted = *ret_keep = false;
         return code < 0 ? code : 0; /* what has become of a file meanwhile, whoever reads on is told */
 }

@@ -120,7 +120,7 @@ int runs_merge(perfd_recording *r, Runs *runs) {
 
                 code = run_first(r, &runs->file, &runs->list[0], &first);
                 if (code == 0)
-                        code = temporary_add(r, &runs->file, first);
+                        code = temporary_add(r, &runs->file, first, first + 1);
                 if (code == 0)
                         code = step(r, &runs->file, runs->list, &left);
                 if (code == 0 && left < n)

@@ -19,7 +19,7 @@ typedef struct Temporary {
 #define TEMPORARY_NULL ((Temporary){ .fd = -1 })
 
 /* Each 0; -ENOMEM, -errno with a text. */
-int temporary_add(perfd_recording *r, Temporary *t, const Stored *record);
+int temporary_add(perfd_recording *r, Temporary *t, const Stored *head, const void *bytes);
 int temporary_flush(perfd_recording *r, Temporary *t);
 /* Idempotent. */
 void temporary_close(Temporary *t);

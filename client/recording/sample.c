@@ -59,7 +59,7 @@ size_t record_id_size(uint64_t sample_type) {
         return sizeof(uint64_t) * count_bits(sample_type & ID_BITS);
 }
 
-bool record_is_of(perfd_recording *r, const perfd_recorded *record, size_t end, const Event *e) {
+bool record_is_of(const perfd_recording *r, const perfd_recorded *record, size_t end, const Event *e) {
         const size_t n = sizeof(uint64_t) * words_from_id(e->shown.sample_type);
 
         return has_id(e->shown.sample_type) && n <= end && ids_find(r, word_at(r, record, end - n)) == e;

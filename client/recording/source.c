@@ -36,18 +36,26 @@ int source_of_fd(Source *s, int fd, bool owns) {
         return 0;
 }
 
+int source_hold_room(Source *s, uint64_t offset, size_t room) {
+        s->held_memory = aligned_alloc(HUGE_PAGE, (room + HUGE_PAGE) & ~(HUGE_PAGE - 1));
+        if (!s->held_memory)
+                return -ENOMEM;
+        if (room >= HUGE_PAGE)
+                (void)madvise(s->held_memory, room & ~(HUGE_PAGE - 1), MADV_HUGEPAGE); /* pages of 4 KiB cost more than reading into them */
+        s->held = s->held_memory;
+        s->held_at = offset;
+        s->held_room = room;
+        s->n_held = 0;
+        return 0;
+}
+
 int source_hold(Source *s, uint64_t offset, size_t n) {
         size_t got = 0;
 
         if (offset > s->size || n > s->size - offset)
                 return 1;
-        if (s->fd >= 0) {
-                s->held_memory = aligned_alloc(HUGE_PAGE, (n + HUGE_PAGE) & ~(HUGE_PAGE - 1));
-                if (!s->held_memory)
-                        return -ENOMEM;
-                if (n >= HUGE_PAGE)
-                        (void)madvise(s->held_memory, n & ~(HUGE_PAGE - 1), MADV_HUGEPAGE); /* pages of 4 KiB cost more than reading into them */
-        }
+        if (s->fd >= 0 && source_hold_room(s, offset, n) != 0)
+                return -ENOMEM;
         while (s->fd >= 0 && got < n) {
                 const ssize_t r = pread(s->fd, s->held_memory + got, n - got, (off_t)(offset + got));
                 const int code = r < 0 ? -errno : 1;
@@ -59,17 +67,55 @@ int source_hold(Source *s, uint64_t offset, size_t n) {
                         return code;
                 }
         }
-        s->held = s->fd >= 0 ? s->held_memory : s->memory + offset;
+        if (s->fd < 0)
+                s->held = s->memory + offset;
         s->held_at = offset;
         s->n_held = n;
         return 0;
+}
+
+/* One piece more. 0: the file has no more; -errno */
+static ssize_t hold_piece(Source *s) {
+        const size_t room = s->held_room - s->n_held;
+        ssize_t n;
+
+        do
+                n = pread(s->fd, s->held_memory + s->n_held, room < READ_AHEAD ? room : READ_AHEAD, (off_t)(s->held_at + s->n_held));
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return -errno;
+        s->n_held += (size_t)n;
+        return n;
+}
+
+int source_hold_until(Source *s, uint64_t offset, size_t n) {
+        if (offset < s->held_at || offset - s->held_at > s->n_held)
+                return 1;
+        while (s->n_held - (size_t)(offset - s->held_at) < n) {
+                const ssize_t got = s->n_held < s->held_room ? hold_piece(s) : 1;
+
+                if (s->n_held == s->held_room && s->n_held - (size_t)(offset - s->held_at) < n)
+                        return 1;
+                if (got <= 0)
+                        return (int)got;
+        }
+        return 0;
+}
+
+void source_hold_from(Source *s, uint64_t offset) {
+        const uint64_t before = offset - s->held_at;
+
+        s->n_held = offset >= s->held_at && before < s->n_held ? s->n_held - (size_t)before : 0;
+        if (s->n_held > 0)
+                memmove(s->held_memory, s->held_memory + before, s->n_held);
+        s->held_at = offset;
 }
 
 void source_drop(Source *s) {
         free(s->held_memory);
         s->held_memory = NULL;
         s->held = NULL;
-        s->n_held = 0;
+        s->n_held = s->held_room = 0;
 }
 
 void source_close(Source *s) {

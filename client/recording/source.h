@@ -19,7 +19,7 @@ typedef struct Source {
         const uint8_t *held;   /* source_hold(): bytes [held_at, held_at + n_held), which stay; NULL: none */
         uint8_t *held_memory;  /* of a file */
         uint64_t held_at;
-        size_t n_held;
+        size_t n_held, held_room;
 } Source;
 
 #define SOURCE_NULL ((Source){ .fd = -1 })
@@ -37,6 +37,17 @@ static inline bool source_is_seekable(const Source *s) {
 /* Reads so many bytes into memory, where they stay until source_drop(). 0; 1: there are fewer; -ENOMEM, -errno of read(2) */
 int source_hold(Source *s, uint64_t offset, size_t n);
 void source_drop(Source *s);
+/* The same of a file, piece by piece: there is room for so many bytes from that offset on, of which none are here yet. 0; -ENOMEM */
+int source_hold_room(Source *s, uint64_t offset, size_t room);
+/* Until n bytes from that offset on are held, or the file has no more. 0; 1: there is no room for them, or none of what is held is of them; -errno */
+int source_hold_until(Source *s, uint64_t offset, size_t n);
+/* What is held begins there from now on. What lies before goes. */
+void source_hold_from(Source *s, uint64_t offset);
+
+/* Whether bytes, that are somewhere, are those. */
+static inline bool source_is_held(const Source *s, const uint8_t *bytes) {
+        return s->held && (uintptr_t)bytes >= (uintptr_t)s->held && (uintptr_t)bytes - (uintptr_t)s->held <= s->n_held;
+}
 
 /* What of it is here already, from that offset on. */
 static inline const uint8_t *source_here(const Source *s, uint64_t offset, uint64_t *ret_n) {

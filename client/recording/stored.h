@@ -10,9 +10,8 @@
 typedef struct Stored {
         uint64_t time;             /* ns; STORED_NO_TIME: it has none */
         uint64_t offset;           /* of the recording */
-        uint64_t sequence : 45;    /* its number in the order of the recording */
+        uint64_t sequence : 46;    /* its number in the order of the recording */
         uint64_t is_sorted : 1;    /* by its time; else it keeps its place */
-        uint64_t was_given : 1;
         uint64_t is_compressed : 1;
         uint64_t misc : 16;
         uint32_t type;
@@ -32,18 +31,38 @@ static inline bool stored_is_before(const Stored *a, const Stored *b) {
         return a->time != b->time ? a->time < b->time : a->sequence < b->sequence;
 }
 
-/* A record in memory, by what it is sorted by. */
+static inline perfd_recorded stored_shown(const Stored *s) {
+        return (perfd_recorded){ .type = s->type, .misc = s->misc, .is_compressed = s->is_compressed, .offset = s->offset, .bytes = s + 1,
+                                 .size = s->size };
+}
+
+/* A record, by what it is sorted by. */
 typedef struct Entry {
         uint64_t time;
-        uint64_t at;               /* of its Stored, or in Source.held; those behind have a higher one */
+        uint64_t at;               /* of its Stored in Memory, or with IN_PLACE of the recording, where it is in Source.held */
 } Entry;
 
-/* Those in memory, sorted ones and the rest apart. Null image: {}. */
+#define IN_PLACE (UINT64_C(1) << 63)
+
+/*
+ * skim.c: of the samples that come next and are here, up to n, steps over them, and says when and where they are. Fewer, or none: what follows
+ * is another record, is not here as a whole, or has no time. They are in place.
+ */
+size_t recording_skim(perfd_recording *r, Entry *to, size_t n);
+
+/* What was kept. */
+typedef struct Kept {
+        Stored head;
+        const void *bytes;
+} Kept;
+
+/* Those that wait, sorted ones and the rest apart: copies of records, and places of others. Null image: {}. */
 typedef struct Memory {
         uint8_t *bytes;
         size_t size, n;            /* bytes: there are, and are used */
         size_t n_given;            /* bytes of them that nobody needs any more */
-        Entry *entries, *rest, *scratch; /* as many as there can be records: pages that are not touched take no memory */
+        Entry *entries, *rest, *scratch; /* as many as there can be records, of scratch twice: pages that are not touched take no memory */
+        size_t room;               /* of `entries`, and of `rest` */
         size_t sorted_at, n_sorted, rest_at, n_rest; /* [at, n) are to be given */
         bool is_in_order;          /* entries[sorted_at, n_sorted) */
 } Memory;
@@ -54,23 +73,38 @@ int memory_init(Memory *m, size_t size);
 int memory_init_entries(Memory *m, size_t n);
 /* One of them, behind all others. */
 void memory_note(Memory *m, uint64_t time, uint64_t at, bool is_sorted);
+/* As recording_skim(), behind all others, among those that are sorted or the rest. How many there were. */
+size_t memory_skim(perfd_recording *r, Memory *m, bool is_sorted);
 /* Those that are sorted by time; memory_first_sorted() does it, too. */
 void memory_sort(Memory *m);
 /* Idempotent. */
 void memory_deinit(Memory *m);
 /* Whether one more fits, however large. */
 static inline bool memory_has_room(const Memory *m) {
-        return m->size - m->n >= STORED_MAX;
+        return m->size - m->n >= STORED_MAX && m->n_sorted < m->room && m->n_rest < m->room;
 }
 /* Adds a copy, for which there is room. */
 void memory_add(Memory *m, const Stored *head, const void *bytes);
-/* Removes those that were given, so that there is room for others; the rest moves. */
+/* Entries of what was given make room for others. False: there were too few of them to be worth it. */
+bool memory_drop_given(Memory *m);
+/* Removes copies of what was given, so that there is room for others; the rest moves. */
 void memory_compact(Memory *m);
+/* All that is in place becomes a copy. False: there is no room for that, and nothing has changed. */
+bool memory_copy_places(perfd_recording *r, Memory *m);
 /* Removes all. */
 void memory_clear(Memory *m);
 /* The first by time; of the rest the first of the recording. NULL: there is none. */
-Stored *memory_first_sorted(Memory *m);
-Stored *memory_first_rest(const Memory *m);
-/* That one was given. It stays where it is until the next memory_compact() or memory_clear(). */
+const Entry *memory_first_sorted(Memory *m);
+static inline const Entry *memory_first_rest(const Memory *m) {
+        return m->rest_at < m->n_rest ? &m->rest[m->rest_at] : NULL;
+}
+static inline uint64_t memory_sequence(const Memory *m, const Entry *e) {
+        return (e->at & IN_PLACE) != 0 ? e->at & ~IN_PLACE : ((const Stored *)(const void *)(m->bytes + e->at))->sequence;
+}
+/* Stays until it is compacted, cleared or made a copy. */
+Kept memory_get(const perfd_recording *r, const Memory *m, const Entry *e);
+/* r->shown is that record. */
+void memory_show(perfd_recording *r, const Memory *m, const Entry *e);
+/* The first one was given. */
 void memory_give_sorted(Memory *m);
 void memory_give_rest(Memory *m);

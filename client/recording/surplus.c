@@ -42,7 +42,7 @@ static size_t content_end(const perfd_recording *r, const perfd_recorded *record
         return n <= record->size ? n : SIZE_MAX;
 }
 
-void recording_drop_surplus(perfd_recording *r, perfd_recorded *record) {
+void recording_drop_surplus(const perfd_recording *r, perfd_recorded *record) {
         const size_t end = content_end(r, record);
 
         for (size_t i = 0; i < r->n_events && end != SIZE_MAX; i++) {

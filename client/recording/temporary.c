@@ -75,15 +75,18 @@ int temporary_flush(perfd_recording *r, Temporary *t) {
         return 0;
 }
 
-int temporary_add(perfd_recording *r, Temporary *t, const Stored *record) {
-        const size_t size = stored_size(record);
+int temporary_add(perfd_recording *r, Temporary *t, const Stored *head, const void *bytes) {
+        const size_t size = stored_size(head), end = sizeof(*head) + head->size;
         int code = t->fd < 0 ? temporary_open(r, t) : 0;
 
         if (code == 0 && RUN_BUFFER - t->used < size)
                 code = temporary_flush(r, t);
         if (code != 0)
                 return code;
-        memcpy(t->buffer + t->used, record, size);
+        memcpy(t->buffer + t->used, head, sizeof(*head));
+        if (head->size > 0)
+                memcpy(t->buffer + t->used + sizeof(*head), bytes, head->size);
+        memset(t->buffer + t->used + end, 0, size - end);
         t->used += size;
         return 0;
 }

@@ -67,14 +67,21 @@ Whole *whole_free(Whole *w) {
 
 /* All records. 0; -ENOMEM, -errno */
 static int read_all(perfd_recording *r, Whole *w) {
+        const bool is_by_time = r->order_kind == PERFD_RECORDING_ORDER_TIME;
         const perfd_recorded *record;
         int code;
 
-        while ((code = recording_read(r, &record)) == 0) {
-                const uint64_t time = recording_time(r, record);
+        for (;;) {
+                uint64_t time;
 
-                memory_note(&w->memory, time > 0 ? time : STORED_NO_TIME, record->offset - r->source.held_at,
-                            time > 0 && (r->order_kind == PERFD_RECORDING_ORDER_TIME || record_is_state(record->type)));
+                if (memory_skim(r, &w->memory, is_by_time) > 0)
+                        continue;
+                code = recording_read(r, &record);
+                if (code != 0)
+                        break;
+                time = recording_time(r, record);
+                memory_note(&w->memory, time > 0 ? time : STORED_NO_TIME, record->offset | IN_PLACE,
+                            time > 0 && (is_by_time || record_is_state(record->type)));
         }
         if (code != PERFD_E_ENDED)
                 return code;
@@ -91,7 +98,6 @@ int whole_next(perfd_recording *r, Whole *w, const perfd_recorded **ret) {
         Memory *m = &w->memory;
         int code = w->is_read ? 0 : read_all(r, w);
         const Entry *e;
-        Bytes b;
 
         if (code != 0)
                 return code;
@@ -101,13 +107,7 @@ int whole_next(perfd_recording *r, Whole *w, const perfd_recorded **ret) {
                 e = &m->rest[m->rest_at++];
         else
                 return PERFD_E_ENDED;
-        b = (Bytes){ .at = r->source.held + e->at, .end = r->source.held + r->source.n_held, .swap = r->is_swapped };
-        r->shown = (perfd_recorded){ .type = bytes_u32(&b), .offset = r->source.held_at + e->at };
-        r->shown.misc = bytes_u16(&b);
-        r->shown.size = bytes_u16(&b) - (size_t)PERF_DATA_RECORD_HEADER;
-        r->shown.bytes = b.at;
-        if (r->shown.type < PERF_DATA_HEADER_ATTR && r->shown.type != PERF_RECORD_SAMPLE)
-                recording_drop_surplus(r, &r->shown);
+        memory_show(r, m, e);
         *ret = &r->shown;
         return 0;
 }
