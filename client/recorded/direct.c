@@ -21,7 +21,8 @@
 #define TEXTS_MAX ((size_t)64 << 10) /* bytes: more only if they overlap, and then there may be no room for them in an item */
 
 /* Of addresses, too, which stay where they are: as in an item, the lowest byte is the first. */
-bool recorded_event_is_direct(const perfd_recording *r, const perfd_recorded_event *shown, const EncodePlan *p) {
+bool recorded_event_is_direct(const perfd_recording *r, const perfd_recorded_event *shown, const EncodePlan *p, size_t *ret_n_first) {
+        *ret_n_first = sizeof(uint64_t) * (size_t)__builtin_popcountll(shown->sample_type & FIRST);
         if (r->is_swapped || r->is_big_endian || (shown->sample_type & ~(uint64_t)KNOWN) != 0 || p->has_faults)
                 return false;
         for (size_t i = 0; i < p->n_fields; i++)
@@ -210,9 +211,10 @@ static void keep_raw(perfd_recording *r, const EncodePlan *p, Rest *rest) {
         rest->raw.bytes = (const char *)r->scratch;
 }
 
-int recorded_sample_place(perfd_recording *r, const perfd_recorded *record, const Event *e, const EncodePlan *p, struct perfd_item *item) {
-        const uint64_t type = e->shown.sample_type;
-        const size_t n_first = sizeof(uint64_t) * (size_t)__builtin_popcountll(type & FIRST);
+int recorded_sample_place(perfd_recording *r, const perfd_recorded *record, const Event *of, const RecordedEvent *e, struct perfd_item *item) {
+        const EncodePlan *p = e->encode;
+        const uint64_t type = of->shown.sample_type;
+        const size_t n_first = e->n_first;
         const uint8_t *at = record->bytes, *end = at + record->size;
         Rest rest = { .first_context = recorded_first_context(record->misc), .raw = { .bytes = "" } };
         int code;

@@ -95,7 +95,7 @@ static int place_item(perfd_recording *r, const perfd_recorded *record) {
         const size_t index = of ? (size_t)(of - r->events) : SIZE_MAX;
         const RecordedEvent *e = index < r->items->n_events ? &r->items->events[index] : NULL;
 
-        return e && e->is_direct ? recorded_sample_place(r, record, of, e->encode, &r->items->item) : RECORDED_NOT_DIRECT;
+        return e && e->is_direct ? recorded_sample_place(r, record, of, e, &r->items->item) : RECORDED_NOT_DIRECT;
 }
 
 /* As items have them they are of the machine that this is compiled for. */

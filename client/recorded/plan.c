@@ -103,7 +103,7 @@ int recorded_event_init(perfd_recording *r, const perfd_recorded_sample *s, Reco
         e->encode = encode_plan_new(e->plan, (uint32_t)s->id.index + 1, e->plan ? PAYLOAD_FIELDS : PAYLOAD_RAW, NULL, 0);
         code = e->encode ? describe(r, s, e, ret) : recording_fail(r, -ENOMEM, "no memory");
         if (code == 0)
-                e->is_direct = !r->encodes_items && recorded_event_is_direct(r, shown, e->encode);
+                e->is_direct = !r->encodes_items && recorded_event_is_direct(r, shown, e->encode, &e->n_first);
         else
                 recorded_event_deinit(e);
         return code;

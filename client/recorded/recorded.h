@@ -21,6 +21,7 @@ typedef struct RecordedEvent {
         struct Plan *plan;         /* of its format; NULL: it has none */
         struct EncodePlan *encode; /* NULL: no sample of it came */
         bool is_direct;            /* its samples need not be encoded */
+        size_t n_first;            /* of one that is direct: bytes before its callchain */
 } RecordedEvent;
 
 /* plan.c: the event of its first sample gets its plans, and the caller its descriptor. 0; -ENOMEM, -errno */
@@ -40,8 +41,8 @@ int recorded_sample_encode(perfd_recording *r, const perfd_recorded *record, con
  * RECORDED_NOT_DIRECT: this one has to be encoded, and says what is wrong; -ENOMEM
  */
 #define RECORDED_NOT_DIRECT 1
-bool recorded_event_is_direct(const perfd_recording *r, const perfd_recorded_event *shown, const struct EncodePlan *p);
-int recorded_sample_place(perfd_recording *r, const perfd_recorded *record, const Event *e, const struct EncodePlan *p, struct perfd_item *item);
+bool recorded_event_is_direct(const perfd_recording *r, const perfd_recorded_event *shown, const struct EncodePlan *p, size_t *ret_n_first);
+int recorded_sample_place(perfd_recording *r, const perfd_recorded *record, const Event *of, const RecordedEvent *e, struct perfd_item *item);
 
 /* machine.c: EM_* of elf.h; EM_NONE: one of which nobody knows the registers; HERE: it does not say it. 0; -ENOMEM, -errno */
 #define RECORDED_MACHINE_HERE UINT32_MAX

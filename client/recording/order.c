@@ -10,6 +10,8 @@
 
 #include "client/recording/order.h"
 
+#define FETCHED_AHEAD 6 /* records: of what is given in between, longer than memory takes */
+
 /* A head, and where it is. */
 typedef struct Head {
         Queue queue;             /* QUEUE_NONE: there is none */
@@ -111,6 +113,7 @@ static bool give_quickly(perfd_recording *r, Order *o) {
         m->sorted_at += is_sorted;
         m->rest_at += !is_sorted;
         memory_show(r, m, e);
+        memory_fetch(r, m, m->sorted_at + FETCHED_AHEAD);
         return true;
 }
 

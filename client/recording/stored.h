@@ -105,6 +105,14 @@ static inline uint64_t memory_sequence(const Memory *m, const Entry *e) {
 Kept memory_get(const perfd_recording *r, const Memory *m, const Entry *e);
 /* r->shown is that record. */
 void memory_show(perfd_recording *r, const Memory *m, const Entry *e);
+/* That one of the sorted ones, if it is one in place, comes into the caches: rings of other CPUs lie far apart. */
+static inline void memory_fetch(const perfd_recording *r, const Memory *m, size_t i) {
+        const Source *s = &r->source;
+
+        if (i < m->n_sorted && (m->entries[i].at & IN_PLACE) != 0)
+                for (size_t line = 0; line < 3; line++)
+                        __builtin_prefetch(s->held + ((m->entries[i].at & ~IN_PLACE) - s->held_at) + 64 * line);
+}
 /* The first one was given. */
 void memory_give_sorted(Memory *m);
 void memory_give_rest(Memory *m);

@@ -19,17 +19,22 @@
 #define N_PROCESSES ((size_t)1 << 12) /* the same: processes share one, which costs another look at most */
 #define KERNEL_ADDRESS (UINT64_C(1) << 63)
 
+/* Most samples need one that no cache has: it is one line of it. */
+#define FOUND_SIZE 64
+
 typedef struct Found {
         NamedFrame frame; /* name NULL: free */
-        uint32_t pid;
-        uint32_t generation; /* of the process, or of the kernel */
-        bool returns;
         NamedFrame *inlined; /* what was inlined there, the innermost first */
-        size_t n_inlined;
+        uint32_t n_inlined;
+        uint32_t pid;
+        uint32_t generation : 31; /* of the process, or of the kernel */
+        uint32_t returns : 1;
+        uint32_t number;     /* of it and what was inlined there; 0: nobody has asked for it alone */
 } Found;
+_Static_assert(sizeof(Found) == FOUND_SIZE, "Found must fit in a line of a cache: pack it");
 
 typedef struct Memory {
-        uint32_t generation;
+        uint32_t generation; /* of 31 bits */
         uint64_t changed; /* ns: the latest that is known */
 } Memory;
 
@@ -53,7 +58,8 @@ struct FrameNames {
         KnownChains *chains;
         uint64_t number; /* of the frames that were given last; 0: they have none */
         Found passing; /* one that is not kept: until the next one */
-        Found found[N_FOUND];
+        Found *found; /* N_FOUND, at a multiple of FOUND_SIZE in found_memory */
+        void *found_memory;
 };
 
 FrameNames *frame_names_new(const perfd_symbolizer_options *options) {
@@ -61,6 +67,8 @@ FrameNames *frame_names_new(const perfd_symbolizer_options *options) {
 
         f->symbolizer = must_have(perfd_symbolizer_new(options));
         f->chains = known_chains_new();
+        f->found_memory = must_have(calloc(N_FOUND + 1, FOUND_SIZE)); /* pages that are not touched take no memory */
+        f->found = (Found *)(((uintptr_t)f->found_memory + FOUND_SIZE - 1) & ~(uintptr_t)(FOUND_SIZE - 1));
         f->has_lines = options && options->has_lines;
         f->max = SIZE_MAX;
         f->machine = MACHINE_OF_ITEM;
@@ -80,6 +88,7 @@ FrameNames *frame_names_free(FrameNames *f) {
         known_chains_free(f->chains);
         for (size_t i = 0; i < N_FOUND; i++)
                 free(f->found[i].inlined);
+        free(f->found_memory);
         perfd_symbolizer_free(f->symbolizer);
         kernel_names_free(f->kernel);
         free(f);
@@ -111,7 +120,7 @@ static Memory *memory_of(FrameNames *f, uint32_t pid, bool is_kernel) {
 void frame_names_changed(FrameNames *f, uint32_t pid, uint64_t time) {
         Memory *m = memory_of(f, pid, pid == UINT32_MAX);
 
-        m->generation++;
+        m->generation = (m->generation + 1) & INT32_MAX;
         if (time > m->changed)
                 m->changed = time;
 }
@@ -275,7 +284,7 @@ static bool look_up(FrameNames *f, uint32_t pid, uint64_t time, Found *found) {
                 frames = &frame; /* of what has no name nothing is inlined */
                 n = 1;
         }
-        found->n_inlined = n - 1;
+        found->n_inlined = (uint32_t)(n - 1);
         found->inlined = n > 1 ? must_have(calloc(n - 1, sizeof(*found->inlined))) : NULL;
         for (size_t i = 0; i + 1 < n; i++)
                 found->inlined[i] = named(f, &frames[i], found, true);
@@ -285,7 +294,7 @@ static bool look_up(FrameNames *f, uint32_t pid, uint64_t time, Found *found) {
 }
 
 /* What may be found again goes to its place, all else stays until the next call only. */
-static const Found *find_new(FrameNames *f, uint64_t time, const Found *asked, const Memory *m, Found *place) {
+static Found *find_new(FrameNames *f, uint64_t time, const Found *asked, const Memory *m, Found *place) {
         Found new = *asked;
         Found *kept = look_up(f, asked->pid, time, &new) && time >= m->changed ? place : &f->passing;
 
@@ -295,7 +304,7 @@ static const Found *find_new(FrameNames *f, uint64_t time, const Found *asked, c
 }
 
 /* Until the next call. */
-static const Found *find(FrameNames *f, uint32_t pid, uint64_t time, uint64_t ip, bool is_kernel, bool returns) {
+static Found *find(FrameNames *f, uint32_t pid, uint64_t time, uint64_t ip, bool is_kernel, bool returns) {
         const uint32_t whose = is_kernel ? UINT32_MAX : pid;
         const Memory *m = memory_of(f, pid, is_kernel);
         Found *found = found_of(f, whose, ip);
@@ -379,9 +388,12 @@ static bool find_chain(FrameNames *f, const ChainKey *key, uint64_t time, size_t
 }
 
 /* One address alone is not copied. */
-static size_t one_frame(FrameNames *f, const Found *found, const NamedFrame **ret) {
+static size_t one_frame(FrameNames *f, Found *found, const NamedFrame **ret) {
         size_t n;
 
+        if (found->number == 0 && found != &f->passing)
+                found->number = known_chains_next_number(f->chains);
+        f->number = found->number;
         if (found->n_inlined == 0) {
                 *ret = &found->frame;
                 return 1;

@@ -18,7 +18,7 @@ typedef struct Slot {
 } Slot;
 
 struct KnownChains {
-        uint64_t last_number;
+        uint32_t last_number;
         Slot slots[N_CHAINS];
 };
 
@@ -73,6 +73,11 @@ bool known_chains_find(const KnownChains *k, const ChainKey *key, KnownChain *re
         return false;
 }
 
+uint32_t known_chains_next_number(KnownChains *k) {
+        k->last_number += k->last_number == UINT32_MAX ? 2 : 1;
+        return k->last_number;
+}
+
 static void make_room(Slot *slot, size_t room) {
         if (room <= slot->room)
                 return;
@@ -91,7 +96,7 @@ uint64_t known_chains_keep(KnownChains *k, const ChainKey *key, const NamedFrame
         if (other->number < slot->number) /* the older one goes, or none */
                 slot = other;
         make_room(slot, n * sizeof(*frames) + n_addresses * sizeof(uint64_t));
-        *slot = (Slot){ .hash = hash, .number = ++k->last_number, .n_kernel = key->n_kernel, .n_user = key->n_user, .pid = key->pid,
+        *slot = (Slot){ .hash = hash, .number = known_chains_next_number(k), .n_kernel = key->n_kernel, .n_user = key->n_user, .pid = key->pid,
                         .generation = key->generation, .kernel_generation = key->kernel_generation, .n_frames = (uint32_t)n, .room = slot->room,
                         .frames = slot->frames, .addresses = (uint64_t *)(void *)(slot->frames + n) };
         memcpy(slot->frames, frames, n * sizeof(*frames));

@@ -16,7 +16,7 @@ typedef struct ChainKey {
 typedef struct KnownChain {
         const NamedFrame *frames;
         size_t n;
-        uint64_t number; /* no other one has it, as long as the table lives: 1 or more */
+        uint64_t number; /* no other one has it, as long as the table lives, unless 2^32 came between: 1 or more */
 } KnownChain;
 
 typedef struct KnownChains KnownChains;
@@ -28,5 +28,7 @@ KnownChains *known_chains_free(KnownChains *k);
 bool known_chains_may_keep(const ChainKey *key);
 /* Until the next known_chains_keep(). False: it is not there. */
 bool known_chains_find(const KnownChains *k, const ChainKey *key, KnownChain *ret);
+/* For frames that are kept elsewhere: a number that no callchain has. */
+uint32_t known_chains_next_number(KnownChains *k);
 /* Frames are copied. Returns its number; 0: it was not kept, as so many were inlined. */
 uint64_t known_chains_keep(KnownChains *k, const ChainKey *key, const NamedFrame *frames, size_t n);

@@ -27,10 +27,10 @@ typedef struct Reports {
         bool lacks_field; /* of one that is asked for: nothing is shown then */
 } Reports;
 
-/* An id of sums_stack(), by the number of the frames in the source. */
+/* An id of sums_stack(), or where there are none of the innermost frame, by the number of the frames in the source. */
 typedef struct KnownStack {
         uint64_t number; /* 0: free */
-        uint32_t id;
+        uint32_t id;     /* ID_NONE: there is no frame */
 } KnownStack;
 
 #define N_KNOWN_STACKS ((size_t)1 << 14) /* a power of two */
@@ -189,24 +189,26 @@ static size_t find_frames(Input *in, const SourceSample *sample) {
         return fill_stack(in, sample, n);
 }
 
-static uint32_t find_stack(Input *in, const SourceSample *sample) {
+/* The id of what sums ask of the frames. */
+static uint32_t find_known(Input *in, const SourceSample *sample) {
         KnownStack *known = &in->known[sample->frames_number & (N_KNOWN_STACKS - 1)];
 
         if (sample->frames_number == 0 || known->number != sample->frames_number) {
                 const size_t n = find_frames(in, sample);
 
-                *known = (KnownStack){ .number = sample->frames_number, .id = sums_stack(in->sums, in->stack, n) };
+                *known = (KnownStack){ .number = sample->frames_number, .id = n > 0 ? in->stack[0] : ID_NONE };
+                if (sums_has_stacks(in->sums))
+                        known->id = sums_stack(in->sums, in->stack, n);
         }
         return known->id;
 }
 
 static bool take_sample(Input *in, const SourceSample *sample) {
-        size_t n;
+        const uint32_t id = find_known(in, sample);
 
         if (sums_has_stacks(in->sums))
-                return sums_take_stack(in->sums, sample->item, sample->event, sample->event_number, sample->weight, find_stack(in, sample));
-        n = find_frames(in, sample);
-        return sums_take(in->sums, sample->item, sample->event, sample->event_number, sample->weight, in->stack, n);
+                return sums_take_stack(in->sums, sample->item, sample->event, sample->event_number, sample->weight, id);
+        return sums_take(in->sums, sample->item, sample->event, sample->event_number, sample->weight, &id, id != ID_NONE);
 }
 
 static bool take(void *userdata, const SourceSample *sample) {
