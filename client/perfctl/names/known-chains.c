@@ -1,10 +1,14 @@
-/* A callchain has two places, so that two that are alike by their hash do not take turns. */
+/*
+ * A callchain has eight places, so that some that are alike by their hash do not take turns. In which of them it is says a part of the hash, of
+ * which those of all eight are in one line of a cache.
+ */
 #include "client/perfctl/names/known-chains.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define N_CHAINS ((size_t)1 << 13) /* a power of two */
+#define WAYS ((size_t)8)           /* the same */
 #define ADDRESSES_MIN 3            /* fewer are found as quickly one by one */
 #define FRAMES_MAX 256             /* what is deeper would take much memory */
 
@@ -19,6 +23,7 @@ typedef struct Slot {
 
 struct KnownChains {
         uint32_t last_number;
+        uint32_t parts[N_CHAINS]; /* of the hash of a slot */
         Slot slots[N_CHAINS];
 };
 
@@ -59,18 +64,33 @@ static bool is_of(const Slot *slot, const ChainKey *key, uint64_t hash) {
                is_same(slot->addresses, key->kernel, key->n_kernel) && is_same(slot->addresses + key->n_kernel, key->user, key->n_user);
 }
 
+static size_t first_way(uint64_t hash) {
+        return hash % (N_CHAINS / WAYS) * WAYS;
+}
+
 bool known_chains_find(const KnownChains *k, const ChainKey *key, KnownChain *ret) {
         const uint64_t hash = hash_of(key);
+        const size_t first = first_way(hash);
 
-        for (size_t way = 0; way < 2; way++) {
-                const Slot *slot = &k->slots[(hash ^ way) & (N_CHAINS - 1)];
+        for (size_t i = first; i < first + WAYS; i++) {
+                const Slot *slot = &k->slots[i];
 
-                if (is_of(slot, key, hash)) {
+                if (k->parts[i] == hash >> 32 && is_of(slot, key, hash)) {
                         *ret = (KnownChain){ .frames = slot->frames, .n = slot->n_frames, .number = slot->number };
                         return true;
                 }
         }
         return false;
+}
+
+/* The oldest one goes, or none. */
+static size_t oldest(const KnownChains *k, size_t first) {
+        size_t found = first;
+
+        for (size_t i = first + 1; i < first + WAYS; i++)
+                if (k->slots[i].number < k->slots[found].number)
+                        found = i;
+        return found;
 }
 
 uint32_t known_chains_next_number(KnownChains *k) {
@@ -88,13 +108,13 @@ static void make_room(Slot *slot, size_t room) {
 
 uint64_t known_chains_keep(KnownChains *k, const ChainKey *key, const NamedFrame *frames, size_t n) {
         const uint64_t hash = hash_of(key);
-        Slot *slot = &k->slots[hash & (N_CHAINS - 1)], *other = &k->slots[(hash ^ 1) & (N_CHAINS - 1)];
+        const size_t at = oldest(k, first_way(hash));
+        Slot *slot = &k->slots[at];
         const size_t n_addresses = (size_t)key->n_kernel + key->n_user;
 
         if (n > FRAMES_MAX)
                 return 0;
-        if (other->number < slot->number) /* the older one goes, or none */
-                slot = other;
+        k->parts[at] = (uint32_t)(hash >> 32);
         make_room(slot, n * sizeof(*frames) + n_addresses * sizeof(uint64_t));
         *slot = (Slot){ .hash = hash, .number = known_chains_next_number(k), .n_kernel = key->n_kernel, .n_user = key->n_user, .pid = key->pid,
                         .generation = key->generation, .kernel_generation = key->kernel_generation, .n_frames = (uint32_t)n, .room = slot->room,
