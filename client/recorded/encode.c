@@ -6,6 +6,7 @@
 #include <linux/perf_event.h>
 
 #include "client/recorded/recorded.h"
+#include "client/recording/damage.h"
 #include "daemon/encode/item.h"
 #include "daemon/model/field.h"
 

@@ -9,6 +9,8 @@
 #include "client/item/task.h"
 #include "client/perfd/recorded-item.h"
 #include "client/recorded/recorded.h"
+#include "client/recording/damage.h"
+#include "client/recording/sample.h"
 
 #define SAMPLE 9 /* PERF_RECORD_SAMPLE */
 #define REGISTERS ((uint64_t)1 << 12 | (uint64_t)1 << 18) /* PERF_SAMPLE_REGS_USER, PERF_SAMPLE_REGS_INTR */

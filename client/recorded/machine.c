@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client/recorded/recorded.h"
+#include "client/recording/features.h"
 
 #define NAME_ROOM 64 /* bytes: the longest has some ten */
 

@@ -5,6 +5,10 @@
 #include <string.h>
 
 #include "client/recorded/recorded.h"
+#include "client/recording/damage.h"
+#include "client/recording/event-name.h"
+#include "client/recording/ids.h"
+#include "client/recording/tracing.h"
 #include "daemon/encode/descriptor.h"
 #include "daemon/encode/item.h"
 #include "daemon/kernel/tracefs/format.h"

@@ -3,7 +3,7 @@
 
 #include <linux/perf_event.h>
 
-#include "client/recording/recording.h"
+#include "client/recording/reading.h"
 #include "proto/perfd.pb-c.h"
 
 /* Of what the first addresses of a callchain are that begins without a marker, as none of Linux does: of the mode in which the sample came. */

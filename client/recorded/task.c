@@ -5,6 +5,7 @@
 
 #include "client/item/task.h"
 #include "client/recorded/recorded.h"
+#include "client/recording/damage.h"
 
 #define COMM 3 /* PERF_RECORD_COMM */
 #define FORK 7

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/recording/recording.h"
+#include "client/recording/attr.h"
+#include "client/recording/damage.h"
+#include "client/recording/event-name.h"
 
 #define ATTR_SIZE 136       /* bytes, up to what is read of it: config3 is the last */
 #define PRECISE_IP 15       /* the lower of its two bits */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/recording/recording.h"
+#include "client/recording/damage.h"
 
 /* ---- what fails ---------------------------------------------------------------------------------------------------- */
 

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "client/recording/recording.h"
+#include "client/recording/damage.h"
+#include "client/recording/decompress.h"
 
 #define OUT_SIZE ((size_t)256 << 10)  /* bytes that are decompressed at a time: more than a record has */
 #define WINDOW_LOG_MAX 27             /* 128 MiB of what came before, at most, can be referred to: what zstd(1) takes, too */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/recording/recording.h"
+#include "client/recording/event-name.h"
 
 #define WORDS 6
 #define ALONE 1 /* of the words of an operation: the one without a result behind it */

@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "client/recording/recording.h"
+#include "client/recording/attr.h"
+#include "client/recording/damage.h"
+#include "client/recording/features.h"
 
 #define FEATURE_MAX ((size_t)256 << 20) /* bytes of one that are read */
 

@@ -7,7 +7,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/recording/recording.h"
+#include "client/recording/attr.h"
+#include "client/recording/damage.h"
+#include "client/recording/features.h"
+#include "client/recording/header.h"
+#include "client/recording/tracing.h"
 
 #define ATTR_SIZE_MIN 64    /* bytes: PERF_ATTR_SIZE_VER0 */
 #define ATTR_SIZE_MAX 65536 /* bytes: more is no attr of any Linux to come */

@@ -6,7 +6,8 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 
-#include "client/recording/recording.h"
+#include "client/recording/damage.h"
+#include "client/recording/ids.h"
 
 #define LOAD 2 /* slots for each id, at least */
 

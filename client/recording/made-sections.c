@@ -2,6 +2,8 @@
  * COMPRESSED says how much perf has to make room for, which is what was read. Of TRACING_DATA perf wants a format for each tracepoint: what all
  * of them begin with is known, and nothing else is said, so that their samples have no fields, and the names of their numbers.
  */
+#include "client/recording/damage.h"
+#include "client/recording/decompress.h"
 #include "client/recording/made-sections.h"
 
 #include <byteswap.h>

@@ -1,7 +1,7 @@
 /* For repair.c: sections of the header that a recorder which was killed has not written, and that perf opens no recording without. */
 #pragma once
 
-#include "client/recording/recording.h"
+#include "client/recording/reading.h"
 
 typedef struct MadeSection {
         char *bytes; /* in the order of the recording; NULL: it is there, or not needed */

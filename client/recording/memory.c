@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/recording/memory.h"
 #include "client/recording/run-merge.h"
 #include "client/recording/stored.h"
+#include "client/recording/surplus.h"
 
 bool record_is_state(uint32_t type) {
         switch (type) {

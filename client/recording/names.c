@@ -1,5 +1,5 @@
 /* Numbers of the format as perf calls them. */
-#include "client/recording/recording.h"
+#include "client/recording/reading.h"
 
 const char *perfd_recorded_name(uint32_t type) {
         switch (type) {

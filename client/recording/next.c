@@ -6,7 +6,12 @@
 #include <inttypes.h>
 #include <linux/perf_event.h>
 
-#include "client/recording/recording.h"
+#include "client/recording/damage.h"
+#include "client/recording/decompress.h"
+#include "client/recording/ids.h"
+#include "client/recording/next.h"
+#include "client/recording/pipe-records.h"
+#include "client/recording/surplus.h"
 
 #define TRACING_MAX ((size_t)64 << 20) /* bytes of a pipe's tracing data that are kept */
 

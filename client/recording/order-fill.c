@@ -8,7 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/recording/damage.h"
+#include "client/recording/memory.h"
+#include "client/recording/next.h"
 #include "client/recording/order.h"
+#include "client/recording/rounds.h"
+#include "client/recording/sample.h"
 
 #define COMPACT_FROM ((size_t)256 << 10) /* bytes */
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/recording/damage.h"
+#include "client/recording/next.h"
 #include "client/recording/order.h"
 
 #define FETCHED_AHEAD 6 /* records: of what is given in between, longer than memory takes */

@@ -35,3 +35,7 @@ struct Order {
 int order_begin(perfd_recording *r);
 /* Reads until something may be given that could not before, or the end. 0; -ENOMEM, -errno with a text */
 int order_fill(perfd_recording *r, Order *o);
+/* order.c: the next record in the order that was chosen, which is not the recording's. */
+int order_next(perfd_recording *r, const perfd_recorded **ret);
+/* Takes NULL. */
+void order_free(Order *o);

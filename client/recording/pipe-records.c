@@ -3,7 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/recording/recording.h"
+#include "client/recording/attr.h"
+#include "client/recording/damage.h"
+#include "client/recording/features.h"
+#include "client/recording/pipe-records.h"
+#include "client/recording/tracing.h"
 
 #define EVENT_UPDATE_NAME 2 /* PERF_EVENT_UPDATE__NAME */
 

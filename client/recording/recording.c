@@ -1,5 +1,8 @@
 /* The life of a recording. */
-#include "client/recording/recording.h"
+#include "client/recording/damage.h"
+#include "client/recording/decompress.h"
+#include "client/recording/header.h"
+#include "client/recording/order.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/recording/damage.h"
 #include "client/recording/made-sections.h"
 
 #define CHUNK ((size_t)1 << 20) /* bytes that are copied at a time */

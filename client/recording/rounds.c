@@ -5,6 +5,10 @@
  */
 #include <errno.h>
 
+#include "client/recording/memory.h"
+#include "client/recording/next.h"
+#include "client/recording/rounds.h"
+#include "client/recording/sample.h"
 #include "client/recording/stored.h"
 
 #define N_SKIMMED 256 /* samples */

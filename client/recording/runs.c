@@ -2,6 +2,7 @@
  * Runs are merged by a heap of their first records. There are at most as many as buffers fit in the memory that was allowed: if there come
  * more, the smaller half of them becomes one, so that large ones are seldom written again.
  */
+#include "client/recording/damage.h"
 #include "client/recording/runs.h"
 
 #include <errno.h>

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/recording/recording.h"
+#include "client/recording/damage.h"
+#include "client/recording/ids.h"
+#include "client/recording/sample.h"
 
 #define FORMAT_LOST (1U << 4)                         /* PERF_FORMAT_LOST, Linux 6.0 */
 #define BRANCH_HW_INDEX (1U << 17)                    /* PERF_SAMPLE_BRANCH_HW_INDEX */

@@ -1,6 +1,7 @@
 /* Where samples are and when they were, for who keeps no more of them: most of what an order asks of a record, so nothing is called for it. */
 #include <linux/perf_event.h>
 
+#include "client/recording/sample.h"
 #include "client/recording/stored.h"
 
 typedef struct Head {

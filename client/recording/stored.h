@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "client/recording/recording.h"
+#include "client/recording/reading.h"
 
 typedef struct Stored {
         uint64_t time;             /* ns; STORED_NO_TIME: it has none */

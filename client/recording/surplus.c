@@ -6,7 +6,8 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-#include "client/recording/recording.h"
+#include "client/recording/sample.h"
+#include "client/recording/surplus.h"
 
 #define KSYMBOL_NAME_AT ((size_t)16)
 #define BPF_EVENT_SIZE ((size_t)16)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/recording/damage.h"
 #include "client/recording/runs.h"
 
 #define DEFAULT_DIRECTORY "/var/tmp" /* on a disk, where /tmp may be memory: file-hierarchy(7) */

@@ -12,7 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/recording/recording.h"
+#include "client/recording/attr.h"
+#include "client/recording/damage.h"
+#include "client/recording/event-name.h"
+#include "client/recording/features.h"
+#include "client/recording/tracing.h"
 
 #define MAGIC "\027\010\104tracing"
 #define TRACEPOINT 2           /* PERF_TYPE_TRACEPOINT */

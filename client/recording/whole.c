@@ -2,6 +2,10 @@
  * A file that fits in memory is read there in one piece, and its records stay where they are: what is sorted are their times and places.
  * Nothing has to be asked of rounds then, because all is read before the first record is given.
  */
+#include "client/recording/damage.h"
+#include "client/recording/memory.h"
+#include "client/recording/next.h"
+#include "client/recording/sample.h"
 #include "client/recording/whole.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "client/perfd.h"
-#include "client/recording/recording.h"
+#include "client/recording/reading.h"
 #include "tests/unit/built-recording.h"
 #include "tests/unit/built-tracing.h"
 
