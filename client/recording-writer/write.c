@@ -121,12 +121,16 @@ static int begin(perfd_recording_writer *w) {
         return code != 0 || w->has_begun ? code : head_begin(w);
 }
 
+static size_t batch_size(const perfd_recording_writer *w) {
+        return w->zstd || w->at < WRITER_LARGE_FILE ? WRITER_BATCH : WRITER_LARGE_BATCH;
+}
+
 int writer_reserve(perfd_recording_writer *w, size_t n, uint8_t **ret) {
         const size_t whole = PERF_DATA_RECORD_HEADER + n;
         int code = begin(w);
         uint8_t *room;
 
-        if (code == 0 && w->batch.n + whole > WRITER_BATCH)
+        if (code == 0 && w->batch.n + whole > batch_size(w))
                 code = writer_flush(w);
         if (code != 0)
                 return code;

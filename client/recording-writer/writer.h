@@ -9,6 +9,8 @@
 #include "proto/recording-format.h"
 
 #define WRITER_BATCH ((size_t)60000) /* bytes of records: compressed they fit into one record in any case */
+#define WRITER_LARGE_FILE ((uint64_t)4 << 20) /* bytes: who looks at the size of a smaller one wants to see it grow */
+#define WRITER_LARGE_BATCH ((size_t)256 << 10) /* of larger ones, not compressed: the kernel takes two thirds of the time for it */
 #define ATTR_WRITTEN ((size_t)128)   /* bytes, as perf of Linux 5.12 to 6.2 has them: newer ones take it too */
 #define WRITER_ERROR 512
 
