@@ -336,6 +336,11 @@ def test_refused():
             done = record(daemon, *arguments, status=status)
             check(re.search(text, done.stderr), f"of {arguments}: {done.stderr}")
             equal(os.listdir(folder), [], f"files, of {arguments}")
+        for arguments, text in ((("-c", "1s", "cpu-clock", "--", "true"), "few samples: one for each 1000000000 of cpu-clock: a smaller -c takes more"),
+                                (("-F", "1", "cpu-clock", "--", "true"), "few samples: cpu-clock was sampled 1 times a second"),
+                                ((EVENTS[0], "--filter", "id == 99999", "--for", "50ms"), "no sample: nothing that --filter chooses has happened meanwhile")):
+            said = record(daemon, "-o", path, *arguments).stderr.decode()
+            equal(said.splitlines()[-1].startswith(f"perfctl: record: {text}"), True, f"advice: {said}")
 
 
 if __name__ == "__main__":

@@ -67,6 +67,13 @@ def test_depth():
         equal(text, [place(frame)[0] for s in samples() for frame in chain(s)[:depth]], "lines")
 
 
+def test_no_such_comm():
+    """What may be meant is said: the kernel calls the threads of idle CPUs swapper/0 and so on."""
+    for comm, text in (("swapper", "threads of idle CPUs are called 'swapper/*'"), ("nosuch", "`perfctl report --sort comm` shows the names")):
+        said = test_views.run(test_views.PERFCTL, "script", "-i", recording(), "--comm", comm).stderr.decode()
+        check(f"is one that the options choose: {text}" in said, said)
+
+
 def test_as_perf():
     """The same in perf's words: each callchain, its first frame on the line of the sample."""
     text = test_views.run(*PERF_ROW, "comm,tid,time,event,ip,sym", "-i", recording()).stdout.decode()

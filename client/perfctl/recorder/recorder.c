@@ -18,6 +18,7 @@
 #include "client/perfctl/recorder/tasks.h"
 #include "client/perfctl/recorder/user-stack.h"
 
+#define FEW 10 /* samples, of which a profile says nothing */
 #define FINISHED_ROUND 68               /* PERF_RECORD_FINISHED_ROUND of perf */
 #define ROUND ((uint64_t)1 << 22)       /* bytes */
 #define FLUSH UINT64_C(1000000000)      /* ns: no more than that is missing of a recording that was killed */
@@ -340,6 +341,29 @@ static void recorder_deinit(Recorder *r) {
         proc_tasks_deinit(&r->here);
 }
 
+/* What is sampled at a rate has few samples if it ran for a short time; of what has none, the options may choose nothing. */
+static void advise(const Recorder *r) {
+        static const char *const targets[] = { "filter", "pid", "tid", "cgroup", "container", "unit", "cpu", "target" };
+        const perfd_recorded_event *e = &r->events[0]->event;
+        const char *chosen = NULL;
+        size_t n;
+
+        for (size_t i = 0; i < sizeof(targets) / sizeof(*targets) && !chosen; i++)
+                if (perfctl_get(r->p, targets[i]) || (perfctl_get_all(r->p, targets[i], &n), n > 0))
+                        chosen = targets[i];
+        if (r->n_samples >= FEW || r->n_lost + r->n_dropped > 0)
+                return;
+        if (r->n_events == 1 && (e->flags & PERFD_ATTR_FREQ))
+                (void)perfctl_fail(r->p, PERFCTL_OK, "few samples: %s was sampled %" PRIu64 " times a second while what is recorded ran: -F 9999 takes more",
+                                   e->name, e->sample_period);
+        else if (r->n_events == 1 && e->sample_period > 1)
+                (void)perfctl_fail(r->p, PERFCTL_OK, "few samples: one for each %" PRIu64 " of %s: a smaller --period takes more", e->sample_period, e->name);
+        else if (r->n_samples == 0 && chosen)
+                (void)perfctl_fail(r->p, PERFCTL_OK, "no sample: nothing that --%s chooses has happened meanwhile", chosen);
+        else if (r->n_samples == 0)
+                (void)perfctl_fail(r->p, PERFCTL_OK, "no sample: none of the events has happened meanwhile");
+}
+
 /* A stream that failed has a recording up to there. */
 static int end_files(Recorder *r, int code) {
         int left_out;
@@ -349,6 +373,7 @@ static int end_files(Recorder *r, int code) {
         recorder_close(r);
         if (r->has_failed)
                 return PERFCTL_FAILED;
+        advise(r);
         left_out = r->n_left_out == 0 ? 0 : perfctl_fail(r->p, PERFCTL_LOST, "%s lacks %" PRIu64 " items: they are longer than a record can "
                                                          "be, or of no event that was announced", r->files.path, r->n_left_out);
         return code == 0 ? left_out : code;

@@ -229,6 +229,17 @@ static int check_arguments(const Reading *r) {
         return code;
 }
 
+/* The kernel calls the threads of idle CPUs swapper/0 and so on, and perf all of them swapper. */
+static const char *comm_advice(const char *comm) {
+        const char *at = comm ? strstr(comm, "swapper") : NULL;
+
+        if (!comm)
+                return "";
+        if (at && (at == comm || at[-1] == ',') && (at[7] == '\0' || at[7] == ','))
+                return ": threads of idle CPUs are called 'swapper/*'";
+        return ": `perfctl report --sort comm` shows the names of its threads";
+}
+
 /* What was not read, and what was lost. */
 static int tell_end(const Reading *r) {
         const uint64_t n = perfd_recording_damage_count(r->recording), kept = perfd_recording_n_damages(r->recording);
@@ -244,8 +255,8 @@ static int tell_end(const Reading *r) {
                 (void)perfctl_fail(r->p, PERFCTL_OK, "%s: the kernel had no room for %" PRIu64 " records, which are missing", r->source->input,
                                    r->lost);
         if (r->n_taken == 0 && r->n_left_out > 0)
-                (void)perfctl_fail(r->p, PERFCTL_OK, "%s: none of its %" PRIu64 " samples is one that the options choose", r->source->input,
-                                   r->n_left_out);
+                (void)perfctl_fail(r->p, PERFCTL_OK, "%s: none of its %" PRIu64 " samples is one that the options choose%s", r->source->input,
+                                   r->n_left_out, comm_advice(perfctl_get(r->p, "comm")));
         return n > 0 ? PERFCTL_FAILED : PERFCTL_OK;
 }
 
