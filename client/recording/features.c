@@ -115,9 +115,9 @@ static void visit_nrcpus(Visit *v) {
 }
 
 /* Records: header, pid, 20 bytes of an id, one with its length, three of padding, and a path that ends with a 0. */
-static void visit_build_id(Visit *v) {
+static void visit_build_id(Visit *v, bool has_pid) {
         const uint16_t misc = (bytes_u32(&v->b), bytes_u16(&v->b)), size = bytes_u16(&v->b);
-        const size_t before = PERF_DATA_RECORD_HEADER + sizeof(uint32_t) + PERF_DATA_BUILD_ID + sizeof(uint32_t);
+        const size_t before = PERF_DATA_RECORD_HEADER + (has_pid ? sizeof(uint32_t) : 0) + PERF_DATA_BUILD_ID + sizeof(uint32_t);
         Bytes rest;
         const uint8_t *id;
         uint8_t n = PERF_DATA_BUILD_ID;
@@ -131,7 +131,7 @@ static void visit_build_id(Visit *v) {
         rest = bytes_split(&v->b, size - PERF_DATA_RECORD_HEADER);
         if (v->b.failed)
                 return;
-        pid = (int32_t)bytes_u32(&rest);
+        pid = has_pid ? (int32_t)bytes_u32(&rest) : -1;
         id = bytes_take(&rest, PERF_DATA_BUILD_ID + sizeof(uint32_t));
         path = (perfd_text){ .bytes = (const char *)rest.at, .length = strnlen((const char *)rest.at, bytes_left(&rest)) };
         if ((misc & PERF_DATA_BUILD_ID_HAS_SIZE) != 0 && id[PERF_DATA_BUILD_ID] <= PERF_DATA_BUILD_ID)
@@ -145,10 +145,20 @@ static void visit_build_id(Visit *v) {
         end_object(v);
 }
 
+/* Perf before Linux 2.6.35 wrote no pid: the kernel's name, which comes first, begins four bytes earlier there. */
+static bool build_ids_have_pid(const Visit *v) {
+        static const char name[] = "[kernel.kallsyms]";
+        const size_t at = PERF_DATA_RECORD_HEADER + PERF_DATA_BUILD_ID + sizeof(uint32_t);
+
+        return bytes_left(&v->b) < at + sizeof(name) || memcmp(v->b.at + at, name, sizeof(name)) != 0;
+}
+
 static void visit_build_ids(Visit *v) {
+        const bool have_pid = build_ids_have_pid(v);
+
         begin_list(v, v->key);
         while (bytes_left(&v->b) > 0)
-                visit_build_id(v);
+                visit_build_id(v, have_pid);
         end_list(v);
 }
 

@@ -16,6 +16,7 @@
 #define ATTR_SIZE_MIN 64    /* bytes: PERF_ATTR_SIZE_VER0 */
 #define ATTR_SIZE_MAX 65536 /* bytes: more is no attr of any Linux to come */
 #define TYPES_MAX ((size_t)1 << 20) /* bytes: more than any Linux has tracepoints */
+#define ATTRS_AT 24 /* bytes: where the header says where they are */
 #define SECTION_MAX ((size_t)256 << 20) /* bytes of attrs or ids */
 
 typedef struct Header {
@@ -145,6 +146,8 @@ static int read_attrs(perfd_recording *r, const Header *h) {
         if (h->attrs.size % h->attr_size != 0 &&
             recording_damage(r, h->attrs.offset, "the attrs: found %" PRIu64 " bytes, expected a multiple of %" PRIu64, h->attrs.size,
                              h->attr_size) != 0)
+                return -ENOMEM;
+        if (h->attrs.size == 0 && recording_damage(r, ATTRS_AT, "the attrs: found none: whose the records are is not known") != 0)
                 return -ENOMEM;
         for (uint64_t i = 0; i < n; i++) {
                 int code = read_attr(r, h->attrs.offset + i * h->attr_size, h->attr_size - PERF_DATA_SECTION);

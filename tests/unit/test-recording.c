@@ -249,6 +249,33 @@ static void test_names(void **state) {
                 }
 }
 
+/* Perf before Linux 2.6.35: build ids without a pid. */
+static void test_old_build_ids(void **state) {
+        static const char id[] = "\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17\20\21\22\23\24\0\0\0";
+
+        for (int swap = 0; swap < 2; swap++) {
+                size_t feature, at;
+
+                built.swap = swap;
+                built.n = 0;
+                built_u64(&built, PERF_DATA_MAGIC);
+                built_u64(&built, PERF_DATA_PIPE_SIZE);
+                feature = built_record(&built, PERF_DATA_HEADER_FEATURE, 0);
+                built_u64(&built, PERF_DATA_FEATURE_BUILD_ID);
+                for (int i = 1; i <= 2; i++) {
+                        at = built_record(&built, 0, (uint16_t)i);
+                        built_bytes(&built, id, sizeof(id));
+                        built_bytes(&built, i == 1 ? "[kernel.kallsyms]\0\0\0\0\0\0" : "/bin/program\0\0\0", i == 1 ? 24 : 16);
+                        built_record_end(&built, at);
+                }
+                built_record_end(&built, feature);
+                assert_int_equal(read_copy(&built, built.n, &got), 0);
+                assert_int_equal(got.n_damages, 0);
+                assert_string_equal(got.told.text, "BUILD_ID((build_id=[20] path=[kernel.kallsyms] misc=1 )"
+                                                   "(build_id=[20] path=/bin/program misc=2 ))");
+        }
+}
+
 static void build_event_type(Built *b) {
         built_u64(b, 316);
         built_bytes(b, "sched:sched_switch", 18);
@@ -386,7 +413,8 @@ static void test_lies(void **state) {
                                 other.n = built.n;
                                 other.swap = built.swap;
                                 built_u64_at(&other, at, lies[k]);
-                                (void)read_copy(&other, other.n, &got);
+                                if (read_copy(&other, other.n, &got) == 0 && at == 32 && lies[k] == 0 && (how & 1) == 0)
+                                        assert_int_equal(got.first_damage, 24); /* a file without attrs */
                         }
                 }
 }
@@ -463,7 +491,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_files),      cmocka_unit_test(test_pipes),     cmocka_unit_test(test_old_magic),
                 cmocka_unit_test(test_none),       cmocka_unit_test(test_names),     cmocka_unit_test(test_old_names),
-                cmocka_unit_test(test_names_of_files),
+                cmocka_unit_test(test_names_of_files), cmocka_unit_test(test_old_build_ids),
                 cmocka_unit_test(test_truncated),  cmocka_unit_test(test_lies),      cmocka_unit_test(test_compressed),
                 cmocka_unit_test(test_bomb),
         };
