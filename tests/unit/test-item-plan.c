@@ -51,6 +51,10 @@ typedef struct Printer {
         int daemon;
         uint64_t sequence;
         ItemPlans text_plans, kernels_plans, json_plans;
+        ItemPlans unnumbered; /* of JSON with frames, whose callchains are written anew each time */
+        const NamedFrame *frames; /* of the item; NULL: without names */
+        size_t n_frames;
+        uint64_t number; /* of them */
         Printed text, kernels, json;
         uint64_t n_items;
 } Printer;
@@ -59,10 +63,15 @@ static void print(Printer *p, ItemPlans *plans, Printed *to, const perfd_item *i
         for (int is_plain = 0; is_plain < 2; is_plain++) {
                 Kallsyms symbols = KALLSYMS_NULL;
                 ItemText t = { .out = is_plain ? &to->plain : &to->planned, .plans = is_plain ? NULL : plans, .symbols = &symbols,
-                               .time.form = TIME_CLOCK, .has_heading = true, .has_kernels = plans == &p->kernels_plans };
+                               .time.form = TIME_CLOCK, .has_heading = true, .has_kernels = plans == &p->kernels_plans,
+                               .frames = p->frames, .n_frames = p->n_frames };
 
+                plans->frames = p->unnumbered.frames = p->frames;
+                plans->n_frames = p->unnumbered.n_frames = p->n_frames;
+                plans->frames_number = p->number;
+                plans->has_frames = p->frames;
                 if (plans == &p->json_plans)
-                        item_print_json(t.out, t.plans, item, perfd_item_time(item) + 1, p->n_items % 5 == 0);
+                        item_print_json(t.out, is_plain && p->frames ? &p->unnumbered : t.plans, item, perfd_item_time(item) + 1, p->n_items % 5 == 0);
                 else
                         item_print_text(&t, item);
         }
@@ -113,7 +122,8 @@ static int set_up(void **state) {
         p->daemon = fds[1];
         p->client = perfd_client_new("test");
         p->kernels_plans.form = ITEM_FORM_TEXT_KERNELS;
-        p->json_plans.form = ITEM_FORM_JSON;
+        p->json_plans.form = p->unnumbered.form = ITEM_FORM_JSON;
+        p->unnumbered.has_frames = true;
         callbacks.item = on_item;
         callbacks.event = on_event;
         callbacks.removed = on_removed;
@@ -133,6 +143,7 @@ static int tear_down(void **state) {
         item_plans_deinit(&p->text_plans);
         item_plans_deinit(&p->kernels_plans);
         item_plans_deinit(&p->json_plans);
+        item_plans_deinit(&p->unnumbered);
         perfd_client_free(p->client);
         close(p->daemon);
         free(p);
@@ -340,6 +351,42 @@ static void test_repeated_parts(void **state) {
         }
 }
 
+#define LONG_NAME ((size_t)9000) /* longer than what is kept of a callchain */
+
+/* Callchains that have a number are written as if they had none: the first time, again, and behind another one that takes their place. */
+static void test_numbered_callchains(void **state) {
+        static const uint64_t numbers[] = { 1, 2, 1, 1, 2049, 1, 2049, 0, 4097, 3, 3, 2 };
+        Printer *p = *state;
+        char *longer = malloc(LONG_NAME);
+        FrameName names[4];
+        NamedFrame frames[2];
+
+        assert_non_null(longer);
+        memset(longer, 'x', LONG_NAME);
+        for (size_t i = 0; i < 4; i++)
+                names[i] = (FrameName){ .symbol = { .bytes = longer, .length = i == 3 ? LONG_NAME : 10 + i }, .dso = { .bytes = "file", .length = i },
+                                        .note = "" };
+        play_event(p, 9, "group:event", 6, 3);
+        process(p, 0);
+        for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+                const FrameName *name = &names[numbers[i] < 4 ? numbers[i] : numbers[i] == 4097];
+                PlayedItem item;
+
+                frames[0] = (NamedFrame){ .ip = 0xffffffff81000000 + numbers[i], .name = name, .offset = numbers[i], .is_kernel = true };
+                frames[1] = (NamedFrame){ .ip = 0xffffffff81000100, .name = &names[1], .is_kernel = true };
+                item_init(&item, 9, 6, 3, 7, "text", 4);
+                item.kernel[0] = frames[0].ip;
+                item.kernel[1] = frames[1].ip;
+                item.message.kernel_callchain = item.kernel;
+                item.message.n_kernel_callchain = 2;
+                p->frames = frames;
+                p->n_frames = 2;
+                p->number = numbers[i];
+                play_item(p, &item.message);
+        }
+        free(longer);
+}
+
 /* Many events; half of them are removed and described anew, with other fields under the same id. */
 static void test_events(void **state) {
         Printer *p = *state;
@@ -396,6 +443,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_kinds, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_parts, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_repeated_parts, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_numbered_callchains, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_events, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_long_name, set_up, tear_down),
         };

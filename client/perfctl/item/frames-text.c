@@ -60,13 +60,25 @@ static void put_frame_name(const ItemText *t, const NamedFrame *frame) {
         put_source_line(t, name);
 }
 
-static void begin_frame(ItemText *t, const char *name, uint64_t address) {
-        char digits[HEX_ROOM];
-        const size_t n = (size_t)(hex_put(digits, address) - digits);
+#define FRAME_NAME_ROOM ((size_t)16) /* "kernel", "user" */
 
-        line_begin(t, name);
-        padding_put(t->out, t->is_padded ? HEX_ROOM - n : 0);
-        output_put(t->out, digits, n);
+/* name: "" of all but the first one */
+static void begin_frame(ItemText *t, const char *name, uint64_t address) {
+        char digits[HEX_ROOM], *to;
+
+        if (t->is_padded) {
+                to = hex_put(digits, address);
+                line_begin(t, name);
+                padding_put(t->out, (size_t)(digits + HEX_ROOM - to));
+                output_put(t->out, digits, (size_t)(to - digits));
+                return;
+        }
+        to = output_begin(t->out, FRAME_NAME_ROOM + HEX_ROOM);
+        *to++ = '\t';
+        while (*name)
+                *to++ = *name++;
+        *to++ = '\t';
+        output_end(t->out, hex_put(to, address));
 }
 
 /* A line for each function that was inlined there, and for the one that they are in. Gives the frame behind them. */

@@ -22,9 +22,36 @@ typedef struct KnownPiece {
         char bytes[PIECE_ROOM + PLAN_PIECE];
 } KnownPiece;
 
+/* The digits of a time but for its last eight, which are the same for a tenth of a second. */
+typedef struct KnownTime {
+        uint64_t first; /* of it; 0: none is known */
+        size_t n;
+        char digits[16];
+} KnownTime;
+
 struct KnownPieces {
         KnownPiece heads[N_KNOWN_PIECES], rests[N_KNOWN_PIECES];
+        KnownTime time, wall; /* ns */
 };
+
+#define TIME_LAST UINT64_C(100000000) /* 10^8 */
+
+static inline char *known_time_put(KnownTime *known, char *to, uint64_t nsec) {
+        const uint64_t first = nsec / TIME_LAST;
+
+        if (first == 0)
+                return decimal_put(to, nsec);
+        if (first != known->first) {
+                char digits[DECIMAL_ROOM] = "";
+
+                known->first = first;
+                known->n = (size_t)(decimal_put(digits, first) - digits);
+                memcpy(known->digits, digits, sizeof(known->digits));
+        }
+        memcpy(to, known->digits, sizeof(known->digits)); /* all of it, which is one instruction */
+        digits_put_8(to + known->n, (uint32_t)(nsec % TIME_LAST));
+        return to + known->n + 8;
+}
 
 /* The only place where a piece may be. */
 static inline KnownPiece *known_piece_at(KnownPiece *pieces, const PieceKey *key) {

@@ -43,8 +43,8 @@ static char *put_who(Output *o, const ItemPlans *plans, const ItemPlan *plan, ch
 char *plain_json_put_head(Output *o, const ItemPlans *plans, const ItemPlan *plan, const perfd_plain_sample *s, uint64_t wall) {
         char *to = output_begin(o, plan->room);
 
-        to = decimal_put(PUT_LITERAL(to, "{\"kind\":\"sample\",\"time\":"), s->time);
-        to = decimal_put(PUT_LITERAL(to, ",\"wall\":"), wall);
+        to = known_time_put(&plans->pieces->time, PUT_LITERAL(to, "{\"kind\":\"sample\",\"time\":"), s->time);
+        to = known_time_put(&plans->pieces->wall, PUT_LITERAL(to, ",\"wall\":"), wall);
         return put_who(o, plans, plan, plan_put(to, plan->name, plan->n_name), s);
 }
 
