@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/perfctl/names/kept-names.h"
 #include "client/perfctl/names/known-chains.h"
 #include "client/perfctl/names/recorded-host.h"
 
 #define N_FOUND ((size_t)1 << 15)     /* a power of two */
-#define N_RECENT ((size_t)1 << 12)    /* the same */
 #define N_PROCESSES ((size_t)1 << 12) /* the same: processes share one, which costs another look at most */
 #define KERNEL_ADDRESS (UINT64_C(1) << 63)
 
@@ -38,18 +38,11 @@ typedef struct Memory {
         uint64_t changed; /* ns: the latest that is known */
 } Memory;
 
-typedef struct NameSlot {
-        uint64_t hash;
-        FrameName *name; /* NULL: free */
-} NameSlot;
-
 struct FrameNames {
         perfd_symbolizer *symbolizer;
         KernelNames *kernel; /* NULL: the symbolizer knows them, or nobody does */
         uint32_t machine;
-        NameSlot *names;
-        size_t n_names, names_room; /* room: a power of two, at least half of it free */
-        const FrameName *recent[N_RECENT]; /* names that are kept, by where the symbolizer had their texts */
+        KeptNames names;
         Memory memory, processes[N_PROCESSES]; /* memory: the kernel's */
         bool has_lines;
         size_t max; /* addresses of a callchain that are named */
@@ -72,17 +65,14 @@ FrameNames *frame_names_new(const perfd_symbolizer_options *options) {
         f->has_lines = options && options->has_lines;
         f->max = SIZE_MAX;
         f->machine = MACHINE_OF_ITEM;
-        f->names_room = 1024;
-        f->names = must_have(calloc(f->names_room, sizeof(*f->names)));
+        kept_names_init(&f->names);
         return f;
 }
 
 FrameNames *frame_names_free(FrameNames *f) {
         if (!f)
                 return NULL;
-        for (size_t i = 0; i < f->names_room; i++)
-                free(f->names[i].name);
-        free(f->names);
+        kept_names_deinit(&f->names);
         free(f->frames);
         free(f->passing.inlined);
         known_chains_free(f->chains);
@@ -152,105 +142,27 @@ void frame_names_feed(FrameNames *f, perfd_recording *r, const perfd_recorded *r
         frame_names_changed(f, record->type == PERF_RECORD_KSYMBOL ? UINT32_MAX : pid, id.time);
 }
 
-/* ---- names ---------------------------------------------------------------------------------------------------------------------- */
-
-/* FNV-1a, a word at a time: whoever is traced chooses its names, and can make this table slow, but not wrong. */
-static uint64_t hash_text(uint64_t hash, perfd_text text) {
-        for (size_t i = 0; i < text.length; i++)
-                hash = (hash ^ (uint8_t)text.bytes[i]) * UINT64_C(0x100000001b3);
-        return (hash ^ text.length) * UINT64_C(0x100000001b3);
-}
-
-static bool text_is(perfd_text a, perfd_text b) {
-        return a.length == b.length && (a.length == 0 || memcmp(a.bytes, b.bytes, a.length) == 0);
-}
-
-static bool name_is(const FrameName *n, const perfd_frame *frame) {
-        return text_is(n->symbol, frame->symbol) && text_is(n->dso, frame->dso) && text_is(n->build_id, frame->build_id) &&
-               n->note == frame->note && n->line == frame->line && text_is(n->file, frame->file);
-}
-
-static perfd_text copy_text(char **to, perfd_text text) {
-        perfd_text copy = { .bytes = *to, .length = text.length };
-
-        if (text.length > 0)
-                memcpy(*to, text.bytes, text.length);
-        (*to)[text.length] = '\0';
-        *to += text.length + 1;
-        return copy;
-}
-
-static FrameName *name_new(const perfd_frame *frame) {
-        const size_t n = frame->symbol.length + frame->dso.length + frame->build_id.length + frame->file.length + 4;
-        FrameName *name = must_have(malloc(sizeof(*name) + n));
-        char *to = (char *)(name + 1);
-
-        name->symbol = copy_text(&to, frame->symbol);
-        name->dso = copy_text(&to, frame->dso);
-        name->build_id = copy_text(&to, frame->build_id);
-        name->file = copy_text(&to, frame->file);
-        name->line = frame->line;
-        name->note = frame->note;
-        return name;
-}
-
-static void grow_names(FrameNames *f) {
-        const size_t room = 2 * f->names_room;
-        NameSlot *names = must_have(calloc(room, sizeof(*names)));
-
-        for (size_t i = 0; i < f->names_room; i++) {
-                const NameSlot *slot = &f->names[i];
-
-                if (!slot->name)
-                        continue;
-                for (size_t at = slot->hash;; at++)
-                        if (!names[at & (room - 1)].name) {
-                                names[at & (room - 1)] = *slot;
-                                break;
-                        }
-        }
-        free(f->names);
-        f->names = names;
-        f->names_room = room;
-}
-
-static const FrameName *find_or_keep(FrameNames *f, const perfd_frame *frame) {
-        const uint64_t code = hash_text(hash_text(hash_text(UINT64_C(0xcbf29ce484222325), frame->symbol), frame->dso), frame->build_id);
-        const uint64_t hash = hash_text(code ^ frame->line, frame->file);
-        size_t at = hash;
-
-        if (2 * (f->n_names + 1) > f->names_room)
-                grow_names(f);
-        for (NameSlot *slot; (slot = &f->names[at & (f->names_room - 1)])->name; at++)
-                if (slot->hash == hash && name_is(slot->name, frame))
-                        return slot->name;
-        f->names[at & (f->names_room - 1)] = (NameSlot){ .hash = hash, .name = name_new(frame) };
-        f->n_names++;
-        return f->names[at & (f->names_room - 1)].name;
-}
-
-/*
- * The symbolizer gives the texts of a function from one place as long as it has them, so that place says which name it may be: to compare
- * them costs less than to hash them. Another text may stand there later, which is then another name.
- */
-static const FrameName *keep_name(FrameNames *f, const perfd_frame *frame) {
-        const uint64_t place = (uintptr_t)frame->symbol.bytes ^ (uint64_t)(uintptr_t)frame->dso.bytes << 20 ^ frame->line;
-        const FrameName **recent = &f->recent[place * UINT64_C(0x9e3779b97f4a7c15) >> 52];
-
-        if (!*recent || !name_is(*recent, frame))
-                *recent = find_or_keep(f, frame);
-        return *recent;
-}
-
-_Static_assert(N_RECENT == (size_t)1 << (64 - 52), "keep_name() takes as many bits of its hash");
-
 /* ---- frames --------------------------------------------------------------------------------------------------------------------- */
 
+/* The first of two places. */
 static Found *found_of(FrameNames *f, uint32_t pid, uint64_t ip) {
-        return &f->found[((ip ^ (uint64_t)pid << 40) * UINT64_C(0x9e3779b97f4a7c15)) >> 49];
+        return &f->found[((ip ^ (uint64_t)pid << 40) * UINT64_C(0x9e3779b97f4a7c15)) >> 50 << 1];
 }
 
-_Static_assert(N_FOUND == (size_t)1 << (64 - 49), "found_of() takes as many bits of its hash");
+_Static_assert(N_FOUND == (size_t)1 << (64 - 50 + 1), "found_of() takes as many bits of its hash");
+
+static bool is_found(const Found *found, uint32_t whose, uint64_t ip, uint32_t generation, bool returns) {
+        return found->frame.name && found->frame.ip == ip && found->pid == whose && found->generation == generation && found->returns == returns;
+}
+
+/* NULL: it has to be looked up. */
+static Found *find_kept(FrameNames *f, uint32_t whose, uint64_t ip, uint32_t generation, bool returns) {
+        Found *found = found_of(f, whose, ip);
+
+        if (is_found(found, whose, ip, generation, returns))
+                return found;
+        return is_found(found + 1, whose, ip, generation, returns) ? found + 1 : NULL;
+}
 
 static NamedFrame *frames_for(FrameNames *f, size_t n) {
         if (n > f->frames_room) {
@@ -261,7 +173,7 @@ static NamedFrame *frames_for(FrameNames *f, size_t n) {
 }
 
 static NamedFrame named(FrameNames *f, const perfd_frame *frame, const Found *of, bool is_inlined) {
-        return (NamedFrame){ .ip = of->frame.ip, .name = keep_name(f, frame), .offset = is_inlined ? 0 : frame->offset + of->returns,
+        return (NamedFrame){ .ip = of->frame.ip, .name = kept_names_add(&f->names, frame), .offset = is_inlined ? 0 : frame->offset + of->returns,
                              .address = frame->address + of->returns, .is_kernel = of->frame.is_kernel, .is_inlined = is_inlined };
 }
 
@@ -293,27 +205,29 @@ static bool look_up(FrameNames *f, uint32_t pid, uint64_t time, Found *found) {
         return frames[n - 1].symbol.length > 0 || frames[n - 1].build_id.length > 0;
 }
 
-/* What may be found again goes to its place, all else stays until the next call only. */
-static Found *find_new(FrameNames *f, uint64_t time, const Found *asked, const Memory *m, Found *place) {
-        Found new = *asked;
-        Found *kept = look_up(f, asked->pid, time, &new) && time >= m->changed ? place : &f->passing;
+/* What may be found again goes to its place, from where the one that is there moves to the second; all else stays until the next call only. */
+static Found *find_new(FrameNames *f, uint64_t time, const Found *asked, const Memory *m) {
+        Found *place = found_of(f, asked->pid, asked->frame.ip), new = *asked;
 
-        free(kept->inlined);
-        *kept = new;
-        return kept;
+        if (!look_up(f, asked->pid, time, &new) || time < m->changed) {
+                free(f->passing.inlined);
+                f->passing = new;
+                return &f->passing;
+        }
+        free(place[1].inlined);
+        place[1] = place[0];
+        place[0] = new;
+        return place;
 }
 
 /* Until the next call. */
 static Found *find(FrameNames *f, uint32_t pid, uint64_t time, uint64_t ip, bool is_kernel, bool returns) {
         const uint32_t whose = is_kernel ? UINT32_MAX : pid;
         const Memory *m = memory_of(f, pid, is_kernel);
-        Found *found = found_of(f, whose, ip);
+        Found *found = time >= m->changed ? find_kept(f, whose, ip, m->generation, returns) : NULL;
 
-        if (found->frame.name && found->frame.ip == ip && found->pid == whose && found->generation == m->generation &&
-            found->returns == returns && time >= m->changed)
-                return found;
-        return find_new(f, time, &(Found){ .frame = { .ip = ip, .is_kernel = is_kernel }, .pid = whose, .generation = m->generation,
-                                           .returns = returns }, m, found);
+        return found ? found : find_new(f, time, &(Found){ .frame = { .ip = ip, .is_kernel = is_kernel }, .pid = whose,
+                                                           .generation = m->generation, .returns = returns }, m);
 }
 
 void frame_names_find(FrameNames *f, uint32_t pid, uint64_t time, uint64_t ip, bool is_kernel, bool returns, NamedFrame *ret) {
@@ -340,9 +254,7 @@ static void want_kernel(FrameNames *f, const uint64_t *kernel, size_t n, uint64_
         size_t n_wanted = 0;
 
         for (size_t i = 0; i < n && n_wanted < sizeof(wanted) / sizeof(wanted[0]); i++) {
-                const Found *found = found_of(f, UINT32_MAX, kernel[i]);
-
-                if (!found->frame.name || found->frame.ip != kernel[i] || found->generation != f->memory.generation || time < f->memory.changed)
+                if (time < f->memory.changed || !find_kept(f, UINT32_MAX, kernel[i], f->memory.generation, i > 0))
                         wanted[n_wanted++] = kernel[i] - (i > 0);
         }
         kernel_names_want(f->kernel, wanted, n_wanted);
