@@ -17,6 +17,7 @@
 #define KALLSYMS_MAX ((size_t)256 << 20) /* bytes */
 #define TABLE_MAX ((size_t)128 << 20)
 #define MODULES_MAX 4096
+#define PIECE_SIZE ((size_t)65536)      /* bytes: no line has as many */
 #define NOTES_MAX ((size_t)65536)
 #define KERNEL_DSO "[kernel.kallsyms]"
 
@@ -31,17 +32,21 @@ typedef struct Modules {
 } Modules;
 
 /* Lines of one follow each other, but need not be sorted. */
-static void note_module(Modules *modules, const char *name, uint64_t address) {
+static int note_module(Kernel *k, Modules *modules, const char *name, uint64_t address) {
         Module *last = modules->n > 0 ? modules->list + modules->n - 1 : NULL;
 
         if (!last || strcmp(last->name, name) != 0) {
                 if (modules->n == MODULES_MAX)
-                        return;
+                        return 0;
+                name = symbol_table_keep(&k->modules, name, strlen(name));
+                if (!name)
+                        return -ENOMEM;
                 last = modules->list + modules->n++;
                 *last = (Module){ .name = name, .start = address, .end = address };
         }
         last->start = address < last->start ? address : last->start;
         last->end = address > last->end ? address : last->end;
+        return 0;
 }
 
 /* Hexadecimal digits, without a prefix. Behind them; `at` itself: there is none. */
@@ -71,26 +76,63 @@ static int parse_line(Kernel *k, char *line, char *end, Modules *modules) {
         if (module) {
                 end = module;
                 *module++ = '\0';
-                if (strcmp(module, "[bpf]") != 0)
-                        note_module(modules, module, address);
+                if (strcmp(module, "[bpf]") != 0 && note_module(k, modules, module, address) != 0)
+                        return -ENOMEM;
         } else if (strcmp(name, "_text") == 0)
                 k->text = address;
         return symbol_table_add(&k->table, address, 0, name, (size_t)(end - name), (uint32_t)k->table.n); /* of several the last */
 }
 
-int kernel_parse(Kernel *k, char *text) {
+/* All that is whole, behind which there is room for a 0; of the last piece the rest, too. What is left moves to the front. 0; -ENOMEM */
+static int parse_lines(Kernel *k, char *text, size_t *n, bool is_last, Modules *modules) {
+        char *line = text, *const all = text + *n;
+        int r = 0;
+
+        while (r == 0 && line < all) {
+                char *end = memchr(line, '\n', (size_t)(all - line));
+
+                if (!end && !is_last && (line > text || *n < PIECE_SIZE))
+                        break;
+                end = end ? end : all;
+                *end = '\0';
+                r = parse_line(k, line, end, modules);
+                line = end + 1;
+        }
+        *n = line < all ? (size_t)(all - line) : 0;
+        memmove(text, line, *n);
+        return r;
+}
+
+/* 0; -ENOMEM; 1: it cannot be read */
+static int read_lines(Kernel *k, int fd, Modules *modules) {
+        char text[PIECE_SIZE + 1];
+        size_t n = 0, n_all = 0;
+        int r = 0;
+
+        while (r == 0) {
+                const ssize_t got = read(fd, text + n, PIECE_SIZE - n);
+
+                if (got < 0 && errno == EINTR)
+                        continue;
+                if (got < 0 || (n_all += (size_t)got) > KALLSYMS_MAX)
+                        return 1;
+                n += (size_t)got;
+                r = parse_lines(k, text, &n, got == 0, modules);
+                if (got == 0)
+                        break;
+        }
+        return r;
+}
+
+/* Piece by piece: of ten million bytes the pages would cost as much as finding the names in them. 0; -ENOMEM; 1: it cannot be read */
+static int kernel_read(Kernel *k, int fd) {
         Modules *modules = calloc(1, sizeof(Modules));
-        bool has_more;
         int r = modules ? 0 : -ENOMEM;
 
         symbol_table_init(&k->table, TABLE_MAX, false);
         symbol_table_init(&k->modules, TABLE_MAX, false);
-        for (char *line = text, *end; r == 0 && *line; line = end + has_more) {
-                end = strchrnul(line, '\n');
-                has_more = *end != '\0';
-                *end = '\0';
-                r = parse_line(k, line, end, modules);
-        }
+        if (r == 0)
+                r = read_lines(k, fd, modules);
         for (size_t i = 0; r == 0 && i < modules->n; i++)
                 r = symbol_table_add(&k->modules, modules->list[i].start, modules->list[i].end - modules->list[i].start + 4096, modules->list[i].name,
                                      strlen(modules->list[i].name), SYMBOL_STRONG);
@@ -98,7 +140,6 @@ int kernel_parse(Kernel *k, char *text) {
                 r = symbol_table_finish(&k->table, true);
         if (r == 0)
                 r = symbol_table_finish(&k->modules, false);
-        k->note = k->table.n > 0 ? "" : "the kernel's list of symbols shows no addresses: kernel.kptr_restrict, or no privilege";
         free(modules);
         return r;
 }
@@ -170,9 +211,7 @@ static int find_module_id(Kernel *k, perfd_text name, const BuildId **ret) {
 
 static int load(perfd_symbolizer *s, Kernel *k) {
         const BuildId id = id_in_notes("/sys/kernel/notes");
-        size_t n;
-        char *text;
-        int fd, r = 0;
+        int fd, r;
 
         k->is_loaded = true;
         if (!k->modules_folder && s->kallsyms && strcmp(s->kallsyms, "/proc/kallsyms") == 0)
@@ -189,13 +228,14 @@ static int load(perfd_symbolizer *s, Kernel *k) {
         fd = open_file(NULL, s->kallsyms, NULL);
         if (fd < 0)
                 return 0;
-        text = read_file(fd, KALLSYMS_MAX, &n);
+        r = kernel_read(k, fd);
         close(fd);
-        if (text)
-                r = kernel_parse(k, text);
-        free(text);
         s->counts.loads++;
-        return r;
+        if (r == 0)
+                k->note = k->table.n > 0 ? "" : "the kernel's list of symbols shows no addresses: kernel.kptr_restrict, or no privilege";
+        else
+                kernel_deinit(k);
+        return r < 0 ? r : 0;
 }
 
 static perfd_text id_text(const BuildId *id) {

@@ -199,8 +199,6 @@ int proc_maps_read(perfd_symbolizer *s, Process *p);
 
 /* kernel.c: fills in what it knows of a frame. 0; -ENOMEM */
 int kernel_find(perfd_symbolizer *s, uint64_t time, uint64_t ip, perfd_frame *frame, Validity *validity);
-/* Lines of /proc/kallsyms. 0; -ENOMEM */
-int kernel_parse(Kernel *k, char *text);
 void kernel_deinit(Kernel *k);
 
 /* jit.c: what the process's JIT compiler has written since. 0; -ENOMEM */
