@@ -299,6 +299,24 @@ def test_interrupted():
         check(f"{path}: {found['samples']} samples, ".encode() in said, said)
 
 
+def test_hangup():
+    """A closed terminal ends a recording whole, though a shell says it twice; and who is ended while a file is written leaves no part of it."""
+    with Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        path = os.path.join(folder, "perf.data")
+        recorder = subprocess.Popen(words(daemon, "record", "-o", path, *EVENTS), stderr=subprocess.PIPE)
+        wait_until(lambda: [os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder)] > [0], "the recording begins")
+        recorder.send_signal(signal.SIGHUP)
+        recorder.send_signal(signal.SIGHUP)
+        said = recorder.communicate(timeout=perfd.PATIENCE)[1]
+        equal((recorder.returncode, info(path)["damage"], os.listdir(folder)), (0, [], ["perf.data"]), said)
+        for end in signal.SIGHUP, signal.SIGINT, signal.SIGTERM:
+            export = subprocess.Popen([PERFCTL, "export", "--to", "csv", "-i", "-", "-o", os.path.join(folder, "x.csv")], stdin=subprocess.PIPE)
+            wait_until(lambda: len(os.listdir(folder)) > 1, "the file is begun")
+            export.send_signal(end)
+            equal((export.wait(perfd.PATIENCE), os.listdir(folder)), (-end, ["perf.data"]), f"what {end} leaves")
+            export.stdin.close()
+
+
 def test_build_ids():
     """Of programs that began before and of those that begin: in files, in each of several, and in a pipe."""
     with Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:

@@ -35,6 +35,11 @@ static void on_end(int signal, siginfo_t *info, void *context) {
         tell(info->si_code == SI_KERNEL ? 'a' : 'e');
 }
 
+/* A shell that ends tells its jobs once more what a closed terminal has told them: that is no second wish. */
+static void on_hangup(int signal, siginfo_t *info, void *context) {
+        tell(info->si_code == SI_KERNEL ? 'a' : 'e');
+}
+
 static void on_child(int signal) {
         tell('c');
 }
@@ -46,10 +51,12 @@ static void on_resize(int signal) {
 /* SA_RESTART: a write to stdout that is interrupted goes on. */
 int signals_catch(const Perfctl *p, bool children) {
         struct sigaction end = { .sa_sigaction = on_end, .sa_flags = SA_RESTART | SA_SIGINFO };
+        struct sigaction hangup = { .sa_sigaction = on_hangup, .sa_flags = SA_RESTART | SA_SIGINFO }, before;
         struct sigaction child = { .sa_handler = on_child, .sa_flags = SA_RESTART | SA_NOCLDSTOP };
 
         if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) < 0 || sigaction(SIGINT, &end, NULL) < 0 ||
-            sigaction(SIGTERM, &end, NULL) < 0 || (children && sigaction(SIGCHLD, &child, NULL) < 0))
+            sigaction(SIGTERM, &end, NULL) < 0 || sigaction(SIGHUP, NULL, &before) < 0 ||
+            (before.sa_handler != SIG_IGN /* nohup(1) */ && sigaction(SIGHUP, &hangup, NULL) < 0) || (children && sigaction(SIGCHLD, &child, NULL) < 0))
                 return perfctl_fail(p, PERFCTL_FAILED, "catching signals: %s", strerror(errno));
         return 0;
 }

@@ -4,8 +4,8 @@
 #include "client/perfctl/base/perfctl.h"
 
 /*
- * From now on SIGINT and SIGTERM ask for an end, and the second of them ends the program at once. children: SIGCHLD is
- * told too. 0, or an exit status after a message.
+ * From now on SIGINT and SIGTERM ask for an end, and the second of them ends the program at once. SIGHUP asks for an end, too, unless it was
+ * ignored, and is never the second. children: SIGCHLD is told too. 0, or an exit status after a message.
  */
 int signals_catch(const Perfctl *p, bool children);
 /* Readable when there is something to take. */

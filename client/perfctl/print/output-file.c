@@ -2,12 +2,51 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "client/perfctl/base/quantity.h"
+#include "client/perfctl/base/signals.h"
+
+static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
+static char *volatile part_written; /* there is one at a time */
+
+static void remove_part(void) {
+        char *part = part_written;
+
+        if (part)
+                (void)unlink(part);
+}
+
+static void on_end(int number) {
+        remove_part();
+        (void)signal(number, SIG_DFL);
+        (void)raise(number);
+}
+
+/* From here on none of them comes, so that there is no time between a part and its guard. */
+static void hold_ends(sigset_t *ret_before) {
+        sigset_t set;
+
+        (void)sigemptyset(&set);
+        for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+                (void)sigaddset(&set, ends[i]);
+        (void)sigprocmask(SIG_BLOCK, &set, ret_before);
+}
+
+/* Whoever is ended by a signal leaves no part of a file; what catches signals itself, as live hosts do, asks for it at the second one. */
+static void guard_part(char *part) {
+        struct sigaction now, then = { .sa_handler = part ? on_end : SIG_DFL };
+
+        part_written = part;
+        signals_set_last(part ? remove_part : NULL);
+        for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+                if (sigaction(ends[i], NULL, &now) == 0 && now.sa_handler == (part ? SIG_DFL : on_end))
+                        (void)sigaction(ends[i], &then, NULL);
+}
 
 bool output_is_input(const char *output, const char *input) {
         struct stat a, b;
@@ -17,6 +56,7 @@ bool output_is_input(const char *output, const char *input) {
 
 int output_file_open(const Perfctl *p, const char *path, OutputFile *ret) {
         OutputFile f = { .path = path, .limit = 0666 };
+        sigset_t before;
         struct stat st;
         int fd;
 
@@ -28,8 +68,12 @@ int output_file_open(const Perfctl *p, const char *path, OutputFile *ret) {
                 return perfctl_fail(p, PERFCTL_FAILED, "%s: it is no regular file: name another one, or - for stdout", path);
         if (asprintf(&f.part, "%s.XXXXXX", path) < 0)
                 f.part = must_have(NULL);
+        hold_ends(&before);
         fd = mkostemp(f.part, O_CLOEXEC);
         f.out = fd < 0 ? NULL : fdopen(fd, "w");
+        if (f.out)
+                guard_part(f.part);
+        (void)sigprocmask(SIG_SETMASK, &before, NULL);
         if (f.out) {
                 *ret = f;
                 return 0;
@@ -105,6 +149,8 @@ int output_file_close(const Perfctl *p, OutputFile *f, bool is_whole) {
                 if (!is_whole || r != 0)
                         (void)unlink(f->part);
         }
+        if (f->part)
+                guard_part(NULL);
         if (r != 0 && !is_said)
                 (void)perfctl_fail(p, PERFCTL_FAILED, "%s: %s", f->part ? f->path : "stdout", strerror(-r));
         free(f->part);
