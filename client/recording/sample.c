@@ -337,6 +337,10 @@ static int copy_body(perfd_recording *r, Bytes *b) {
         return 0;
 }
 
+static const char *no_event(const perfd_recording *r) {
+        return r->n_events == 0 || has_id(r->events[0].shown.sample_type) ? NO_EVENT : "samples of these events have no id, so it is not known of which it is";
+}
+
 int perfd_recording_sample(perfd_recording *r, const perfd_recorded *record, perfd_recorded_sample *ret) {
         perfd_recorded_sample s = { .raw = { .bytes = "" }, .stack_user = { .bytes = "" }, .aux = { .bytes = "" } };
         const Event *e;
@@ -347,7 +351,7 @@ int perfd_recording_sample(perfd_recording *r, const perfd_recorded *record, per
                 return recording_fail(r, PERFD_E_INVALID, "the record is no sample");
         e = recording_event_of(r, record);
         if (!e)
-                return fail_record(r, record, NO_EVENT);
+                return fail_record(r, record, no_event(r));
         b = body_of(r, record);
         code = copy_body(r, &b);
         s.id.event = &e->shown;
@@ -390,8 +394,8 @@ int perfd_recording_id(perfd_recording *r, const perfd_recorded *record, perfd_r
         perfd_recorded_id id = { .event = NULL };
         int code = 0;
 
-        if (!e && is_kernels && r->n_events > 1 && has_id(r->events[0].shown.sample_type))
-                return fail_record(r, record, NO_EVENT);
+        if (!e && is_kernels && r->n_events > 1 && (has_id(r->events[0].shown.sample_type) || record->type == PERF_RECORD_SAMPLE))
+                return fail_record(r, record, no_event(r));
         if (e) {
                 id.event = &e->shown;
                 id.index = (size_t)(e - r->events);

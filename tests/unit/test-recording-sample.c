@@ -232,6 +232,7 @@ static void test_layouts(void **state) {
                         const uint64_t t = types[i];
                         const bool has_ids = (t & (PERF_SAMPLE_ID | PERF_SAMPLE_IDENTIFIER)) != 0, has_id_all = how & 2;
                         perfd_recorded_sample s;
+                        const perfd_recorded *record;
                         perfd_recorded_id id;
                         perfd_recording *r;
                         size_t at;
@@ -269,8 +270,12 @@ static void test_layouts(void **state) {
                                 built_u64(&built, 201);
                         built_record_end(&built, at);
                         r = open_built(&built);
-                        assert_int_equal(perfd_recording_sample(r, next_of(r, PERF_RECORD_SAMPLE), &s), has_ids ? 0 : PERFD_E_INVALID);
-                        if (has_ids) {
+                        record = next_of(r, PERF_RECORD_SAMPLE);
+                        assert_int_equal(perfd_recording_sample(r, record, &s), has_ids ? 0 : PERFD_E_INVALID);
+                        assert_int_equal(perfd_recording_id(r, record, &id), has_ids ? 0 : PERFD_E_INVALID);
+                        if (!has_ids)
+                                assert_non_null(strstr(perfd_recording_damage(r, 0)->text, "samples of these events have no id"));
+                        else {
                                 assert_ptr_equal(s.id.event, perfd_recording_event(r, 1));
                                 assert_int_equal(s.id.pid, t & PERF_SAMPLE_TID ? 10 : 0);
                                 assert_int_equal(s.id.time, t & PERF_SAMPLE_TIME ? 6 : 0);
@@ -284,7 +289,7 @@ static void test_layouts(void **state) {
                                 assert_int_equal(id.tid, t & PERF_SAMPLE_TID ? 11 : 0);
                                 assert_int_equal(id.cpu, t & PERF_SAMPLE_CPU ? 3 : 0);
                         }
-                        assert_int_equal(perfd_recording_damage_count(r), has_ids ? 0 : 1);
+                        assert_int_equal(perfd_recording_damage_count(r), has_ids ? 0 : 2);
                         perfd_recording_free(r);
                 }
 }
