@@ -356,7 +356,7 @@ def test_refused():
             equal(os.listdir(folder), [], f"files, of {arguments}")
         for arguments, text in ((("-c", "1s", "cpu-clock", "--", "true"), "few samples: one for each 1000000000 of cpu-clock: a smaller -c takes more"),
                                 (("-F", "1", "cpu-clock", "--", "true"), "few samples: cpu-clock was sampled 1 times a second"),
-                                ((EVENTS[0], "--filter", "id == 99999", "--for", "50ms"), "no sample: nothing that --filter chooses has happened meanwhile")):
+                                ((EVENTS[0], "--filter", "id == 99999", "--for", "50ms"), "no sample: nothing that --filter chooses has run or happened meanwhile")):
             said = record(daemon, "-o", path, *arguments).stderr.decode()
             equal(said.splitlines()[-1].startswith(f"perfctl: record: {text}"), True, f"advice: {said}")
 

@@ -165,7 +165,7 @@ def compare_calls(path):
     equal(dict(calls_of(row["calls"])), dict(callees), "what main called")
     row = named(rows_of(report(path, "--graph", "--children", "--call-limit", "20%"), "cpu-clock"), "main")
     equal(dict(calls_of(row["calls"])), {way: n for way, n in callees.items() if n / len(items) >= 0.2}, "more than a fifth")
-    for as_perf, ours in (["-g"], ["--graph"]), (["-g", "graph,5,caller"], ["--graph", "--children", "--call-limit", "5"]), \
+    for as_perf, ours in (["-g"], ["--graph"]), (["-g", "5"], ["--graph", "--call-limit", "5"]), (["-g", "graph,5,caller"], ["--graph", "--children", "--call-limit", "5"]), \
             (["-g", "0.1,callee", "page-faults"], ["page-faults", "--graph", "--call-limit", "0.1"]), (["-g", "none"], []):
         equal(report(path, *as_perf), report(path, *ours), as_perf)
 

@@ -54,7 +54,7 @@ int signals_catch(const Perfctl *p, bool children) {
         struct sigaction hangup = { .sa_sigaction = on_hangup, .sa_flags = SA_RESTART | SA_SIGINFO }, before;
         struct sigaction child = { .sa_handler = on_child, .sa_flags = SA_RESTART | SA_NOCLDSTOP };
 
-        if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) < 0 || sigaction(SIGINT, &end, NULL) < 0 ||
+        if ((signal_pipe[0] < 0 && pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) < 0) || sigaction(SIGINT, &end, NULL) < 0 ||
             sigaction(SIGTERM, &end, NULL) < 0 || sigaction(SIGHUP, NULL, &before) < 0 ||
             (before.sa_handler != SIG_IGN /* nohup(1) */ && sigaction(SIGHUP, &hangup, NULL) < 0) || (children && sigaction(SIGCHLD, &child, NULL) < 0))
                 return perfctl_fail(p, PERFCTL_FAILED, "catching signals: %s", strerror(errno));

@@ -5,7 +5,7 @@
 
 /*
  * From now on SIGINT and SIGTERM ask for an end, and the second of them ends the program at once. SIGHUP asks for an end, too, unless it was
- * ignored, and is never the second. children: SIGCHLD is told too. 0, or an exit status after a message.
+ * ignored, and is never the second. children: SIGCHLD is told too. May be called again. 0, or an exit status after a message.
  */
 int signals_catch(const Perfctl *p, bool children);
 /* Readable when there is something to take. */

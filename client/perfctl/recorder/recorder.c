@@ -10,9 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "client/perfctl/base/daemon-clock.h"
 #include "client/perfctl/base/quantity.h"
+#include "client/perfctl/base/signals.h"
 #include "client/perfctl/events/target.h"
 #include "client/perfctl/recorder/probes.h"
 #include "client/perfctl/recorder/tasks.h"
@@ -77,8 +79,11 @@ static int add_event(Recorder *r, uint32_t id, const char *name, const char *eve
         e->event.name = e->name;
         e->event.ids = e->ids;
         e->event.n_ids = 1;
-        e->event.sample_type |= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
-                                PERF_SAMPLE_PERIOD | (spec->callchain != 0 ? PERF_SAMPLE_CALLCHAIN : 0);
+        e->event.sample_type |= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+        if (spec->callchain != 0) /* which begins at that place */
+                e->event.sample_type |= PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN;
+        if (e->event.type != PERF_TYPE_TRACEPOINT) /* whose place is always the same: perfd does not ask for it */
+                e->event.sample_type |= PERF_SAMPLE_IP;
         user_stack_of_event(&e->event, spec);
         if (user_stack_leaves_out(spec, left_out, sizeof(left_out)))
                 (void)perfctl_fail(r->p, PERFCTL_OK, "%s: of the parts that its sample-type asks for, the recording leaves out %s", name, left_out);
@@ -353,13 +358,13 @@ static void advise(const Recorder *r) {
                         chosen = targets[i];
         if (r->n_samples >= FEW || r->n_lost + r->n_dropped > 0)
                 return;
-        if (r->n_events == 1 && (e->flags & PERFD_ATTR_FREQ))
+        if (r->n_samples == 0 && chosen)
+                (void)perfctl_fail(r->p, PERFCTL_OK, "no sample: nothing that --%s chooses has run or happened meanwhile", chosen);
+        else if (r->n_events == 1 && (e->flags & PERFD_ATTR_FREQ))
                 (void)perfctl_fail(r->p, PERFCTL_OK, "few samples: %s was sampled %" PRIu64 " times a second while what is recorded ran: -F 9999 takes more",
                                    e->name, e->sample_period);
         else if (r->n_events == 1 && e->sample_period > 1)
                 (void)perfctl_fail(r->p, PERFCTL_OK, "few samples: one for each %" PRIu64 " of %s: a smaller --period takes more", e->sample_period, e->name);
-        else if (r->n_samples == 0 && chosen)
-                (void)perfctl_fail(r->p, PERFCTL_OK, "no sample: nothing that --%s chooses has happened meanwhile", chosen);
         else if (r->n_samples == 0)
                 (void)perfctl_fail(r->p, PERFCTL_OK, "no sample: none of the events has happened meanwhile");
 }
@@ -392,14 +397,25 @@ static perfd_event_spec asked_of_all(const Perfctl *p) {
         return spec;
 }
 
+/* In the handler of a second signal. */
+static void say_part(void) {
+        static const char text[] = "perfctl: record: ended at once: what was written is in the file whose name ends in .part-XXXXXX, for info --repair\n";
+
+        (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+}
+
 int recorder_run(Perfctl *p, const perfd_subscription *subscription, const RecorderFiles *files, uint64_t duration, bool may_lose) {
         perfd_callbacks callbacks = PERFD_CALLBACKS_INIT;
         Recorder r = { .p = p, .files = *files,
                        .asked = asked_of_all(p),
                        .loop = { .p = p, .duration = duration, .may_lose = may_lose, .is_full = is_full, .tick = on_tick } };
         bool has_begun;
-        int code = recorder_open(&r);
+        int code = signals_catch(p, p->command != NULL); /* before there is a file that somebody has to end */
 
+        if (code == 0 && strcmp(files->path, "-") != 0)
+                signals_set_last(say_part);
+        if (code == 0)
+                code = recorder_open(&r);
         r.loop.userdata = &r;
         progress_begin_text(&r.progress);
         callbacks.start = on_start;
@@ -418,5 +434,6 @@ int recorder_run(Perfctl *p, const perfd_subscription *subscription, const Recor
         else if (r.has_failed)
                 code = PERFCTL_FAILED;
         recorder_deinit(&r);
+        signals_set_last(NULL);
         return code;
 }

@@ -34,7 +34,8 @@ static uint64_t bits_of_type(const char *word, size_t n) {
         static const struct {
                 const char *word;
                 uint64_t bit;
-        } words[] = { { "regs-user", PERF_SAMPLE_REGS_USER }, { "stack-user", PERF_SAMPLE_STACK_USER }, { "addr", PERF_SAMPLE_ADDR } };
+        } words[] = { { "regs-user", PERF_SAMPLE_REGS_USER }, { "stack-user", PERF_SAMPLE_STACK_USER }, { "addr", PERF_SAMPLE_ADDR },
+                      { "ip", PERF_SAMPLE_IP } };
 
         for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
                 if (strlen(words[i].word) == n && memcmp(words[i].word, word, n) == 0)
@@ -113,7 +114,7 @@ void user_stack_of_event(perfd_recorded_event *event, const perfd_event_spec *sp
         const char *type = value_of(spec, "sample-type"), *registers = value_of(spec, "sample-regs-user"),
                    *stack = value_of(spec, "sample-stack-user");
 
-        event->sample_type |= (is_unwound ? both : 0) | (type ? read_bits(type, bits_of_type) & (both | PERF_SAMPLE_ADDR) : 0);
+        event->sample_type |= (is_unwound ? both : 0) | (type ? read_bits(type, bits_of_type) & (both | PERF_SAMPLE_ADDR | PERF_SAMPLE_IP) : 0);
         if (event->sample_type & PERF_SAMPLE_REGS_USER)
                 event->sample_regs_user = registers ? read_bits(registers, bits_of_register) : is_unwound ? REGISTERS : 0;
         if (event->sample_type & PERF_SAMPLE_STACK_USER)

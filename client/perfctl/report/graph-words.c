@@ -33,9 +33,9 @@ static bool is_number(const char *word) {
         return whole + part > 0 && word[whole + point + part] == '\0';
 }
 
-/* At least one word of perf, and otherwise numbers: no event is called so. */
-static bool is_list(const char *const *words, size_t n) {
-        bool has_word = false;
+/* At least one word of perf, and otherwise numbers: no event is called so. Behind -g numbers alone are enough. */
+static bool is_list(const char *const *words, size_t n, bool has_option) {
+        bool has_word = has_option && n > 0;
 
         for (size_t i = 0; i < n; i++) {
                 const bool is_word = word_find(words[i]) < sizeof(known) / sizeof(*known);
@@ -82,7 +82,7 @@ int graph_words_take(Perfctl *p, GraphWords *ret) {
                 size_t n;
                 const char **words = list_split(p->arguments[i], &n);
 
-                if (!is_list(words, n)) {
+                if (!is_list(words, n, perfctl_get(p, "both-callchains"))) { /* -g */
                         p->argument_places[kept] = p->argument_places[i];
                         p->arguments[kept++] = p->arguments[i];
                 } else if (r == 0)

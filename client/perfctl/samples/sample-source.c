@@ -252,8 +252,8 @@ static int tell_end(const Reading *r) {
         if (n > kept)
                 (void)perfctl_fail(r->p, PERFCTL_FAILED, "%s: %" PRIu64 " more places are damaged", r->source->input, n - kept);
         if (r->lost > 0)
-                (void)perfctl_fail(r->p, PERFCTL_OK, "%s: the kernel had no room for %" PRIu64 " records, which are missing", r->source->input,
-                                   r->lost);
+                (void)perfctl_fail(r->p, PERFCTL_OK, "%s: %" PRIu64 " records are missing: the kernel had no room for them, or did not write them",
+                                   r->source->input, r->lost);
         if (r->n_taken == 0 && r->n_left_out > 0)
                 (void)perfctl_fail(r->p, PERFCTL_OK, "%s: none of its %" PRIu64 " samples is one that the options choose%s", r->source->input,
                                    r->n_left_out, comm_advice(perfctl_get(r->p, "comm")));
