@@ -82,7 +82,8 @@ static int add_event(Recorder *r, uint32_t id, const char *name, const char *eve
         e->event.sample_type |= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
         if (spec->callchain != 0) /* which begins at that place */
                 e->event.sample_type |= PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN;
-        if (e->event.type != PERF_TYPE_TRACEPOINT) /* whose place is always the same: perfd does not ask for it */
+        /* That of a tracepoint is always the same: perfd asks for it of a probe alone, where its arguments do not tell what happened. */
+        if (e->event.type != PERF_TYPE_TRACEPOINT || (e->is_probe && !(spec->args && spec->args[0])))
                 e->event.sample_type |= PERF_SAMPLE_IP;
         user_stack_of_event(&e->event, spec);
         if (user_stack_leaves_out(spec, left_out, sizeof(left_out)))
