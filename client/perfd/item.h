@@ -47,6 +47,7 @@ perfd_record perfd_item_record(const perfd_item *item);
 const perfd_event *perfd_item_event(const perfd_item *item);
 /* ns of the stream's clock. */
 uint64_t perfd_item_time(const perfd_item *item);
+#define PERFD_CPU_NONE UINT32_MAX /* of a recording whose samples have none */
 /* The CPU, process and thread of the occurrence; ids are of the pid namespace in which perfd runs. */
 uint32_t perfd_item_cpu(const perfd_item *item);
 uint32_t perfd_item_pid(const perfd_item *item);

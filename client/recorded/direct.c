@@ -99,7 +99,8 @@ static void put_first(struct perfd_item *item, uint64_t type, Rest *rest, const 
         uint32_t unused;
 
         item->ip = item->address = item->period = item->time = 0;
-        item->pid = item->tid = item->cpu = 0;
+        item->pid = item->tid = 0;
+        item->cpu = PERFD_CPU_NONE;
         if ((type & PERF_SAMPLE_IDENTIFIER) != 0)
                 (void)take_word(&at);
         if ((type & PERF_SAMPLE_IP) != 0)

@@ -5,6 +5,7 @@
 #include <byteswap.h>
 #include <linux/perf_event.h>
 
+#include "client/perfd/item.h"
 #include "client/recorded/recorded.h"
 #include "client/recording/damage.h"
 #include "daemon/encode/item.h"
@@ -99,7 +100,7 @@ int recorded_sample_encode(perfd_recording *r, const perfd_recorded *record, con
         const uint64_t type = s->id.has;
         Record rec = { .type = PERF_RECORD_SAMPLE,
                        .misc = record->misc,
-                       .cpu = s->id.cpu,
+                       .cpu = (s->id.has & PERF_SAMPLE_CPU) != 0 ? s->id.cpu : PERFD_CPU_NONE,
                        .time = s->id.time,
                        .pid = s->id.pid,
                        .tid = s->id.tid,

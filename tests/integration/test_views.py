@@ -302,6 +302,17 @@ def test_live():
     check("--off-cpu of the live host needs its event: name sched:sched_switch" in said, said)
 
 
+def test_no_cpu():
+    """perf asks for none where it records a command: none is invented."""
+    equal({s["cpu"] for s in samples()}, {None}, "by JSON")
+    rows = [row for event in json.loads(perfctl("report", "--json", "--sort", "cpu", "-i", PATH).stdout)["events"] for row in event["rows"]]
+    equal({row["key"]["cpu"] for row in rows}, {None}, "of rows")
+    lines = perfctl("script", "-i", PATH, "-F", "cpu").stdout.decode().splitlines()
+    equal(set(lines), {"CPU", "-"}, "by text")
+    lines = [line.split("\t") for line in perfctl("script", "-i", PATH, "-G").stdout.decode().splitlines()[1:]]
+    equal({line[1] for line in lines}, {"-"}, "in the lines of samples")
+
+
 def test_fixed_period():
     """It is in no sample: each stands for as many as its event says; and each sample has the name that its thread had at its time."""
     path = os.path.join(FOLDER.name, "fixed.data")

@@ -21,7 +21,7 @@ static void test_graph_words(void **state) {
                 { { NULL }, 0, true, false, -1 },
                 { { "caller" }, 0, true, true, -1 },
                 { { "graph,0.5,10,callee,function,percent" }, 0, true, false, 0.5 },
-                { { "cycles", "caller,.25", "0.5" }, 2, true, true, 0.25 }, /* a number alone is no list */
+                { { "cycles", "caller,.25" }, 1, true, true, 0.25 }, { { "5" }, 0, true, false, 5 },
                 { { "none" }, 0, false, false, -1 },
                 { { "callers", "graph,1.2.3", "," }, 3, true, false, -1 },
         };

@@ -156,7 +156,8 @@ static void put_fixed(const Csv *c, const SourceSample *sample) {
         put_string(c, sample->event);
         for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
                 output_put_char(o, ',');
-                output_put_number(o, numbers[i]);
+                if (i > 0 || numbers[i] != PERFD_CPU_NONE)
+                        output_put_number(o, numbers[i]);
         }
         output_put_char(o, ',');
         csv_put_text(o, perfd_item_comm(item), c->is_terminal);

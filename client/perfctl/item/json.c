@@ -228,7 +228,10 @@ static void put_head(Json *j, const perfd_item *item, uint64_t wall) {
                 json_put_string(j, event->event);
         else
                 json_put_null(j);
-        JSON_NUMBER(j, "cpu", perfd_item_cpu(item));
+        if (perfd_item_cpu(item) == PERFD_CPU_NONE)
+                JSON_NULL(j, "cpu");
+        else
+                JSON_NUMBER(j, "cpu", perfd_item_cpu(item));
         JSON_NUMBER(j, "pid", perfd_item_pid(item));
         JSON_NUMBER(j, "tid", perfd_item_tid(item));
 }

@@ -18,7 +18,7 @@ static char *put_text(Output *o, const ItemPlan *plan, char *to, perfd_text text
 }
 
 static char *make_who(Output *o, const ItemPlan *plan, char *to, const perfd_plain_sample *s) {
-        to = decimal_put(to, s->cpu);
+        to = s->cpu == PERFD_CPU_NONE ? PUT_LITERAL(to, "null") : decimal_put(to, s->cpu);
         to = decimal_put(PUT_LITERAL(to, ",\"pid\":"), s->pid);
         to = decimal_put(PUT_LITERAL(to, ",\"tid\":"), s->tid);
         return put_text(o, plan, PUT_LITERAL(to, ",\"comm\":"), s->comm);

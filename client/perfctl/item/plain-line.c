@@ -45,7 +45,10 @@ static char *make_head(Output *o, const ItemPlan *plan, char *to, const perfd_pl
         const bool has_tid = s->tid > 0 || s->comm.length > 0;
 
         *to++ = '\t';
-        to = decimal_put(to, s->cpu);
+        if (s->cpu == PERFD_CPU_NONE)
+                *to++ = '-';
+        else
+                to = decimal_put(to, s->cpu);
         *to++ = '\t';
         if (plan_has_text(s->comm, PLAIN_TEXT))
                 to = (char *)mempcpy(to, s->comm.bytes, s->comm.length);

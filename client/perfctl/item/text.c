@@ -153,9 +153,14 @@ static void put_event(ItemText *t, const perfd_event *event) {
 }
 
 static void put_cpu(ItemText *t, uint32_t cpu) {
-        for (uint32_t least = 100; t->is_padded && least > 1 && cpu < least; least /= 10) /* CPU_WIDTH */
+        const bool has_cpu = cpu != PERFD_CPU_NONE;
+
+        for (uint32_t least = 100; t->is_padded && least > 1 && (!has_cpu || cpu < least); least /= 10) /* CPU_WIDTH */
                 output_put_char(t->out, ' ');
-        output_put_number(t->out, cpu);
+        if (has_cpu)
+                output_put_number(t->out, cpu);
+        else
+                output_put_char(t->out, '-');
         column_end(t, 0, 0);
 }
 

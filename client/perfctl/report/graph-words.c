@@ -33,18 +33,12 @@ static bool is_number(const char *word) {
         return whole + part > 0 && word[whole + point + part] == '\0';
 }
 
-/* At least one word of perf, and otherwise numbers: no event is called so. Behind -g numbers alone are enough. */
-static bool is_list(const char *const *words, size_t n, bool has_option) {
-        bool has_word = has_option && n > 0;
-
-        for (size_t i = 0; i < n; i++) {
-                const bool is_word = word_find(words[i]) < sizeof(known) / sizeof(*known);
-
-                if (!is_word && !is_number(words[i]))
+/* Words of perf and numbers: no event is called so. */
+static bool is_list(const char *const *words, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (word_find(words[i]) == sizeof(known) / sizeof(*known) && !is_number(words[i]))
                         return false;
-                has_word |= is_word;
-        }
-        return has_word;
+        return n > 0;
 }
 
 static int take_word(const Perfctl *p, const char *word, GraphWords *w) {
@@ -82,7 +76,7 @@ int graph_words_take(Perfctl *p, GraphWords *ret) {
                 size_t n;
                 const char **words = list_split(p->arguments[i], &n);
 
-                if (!is_list(words, n, perfctl_get(p, "both-callchains"))) { /* -g */
+                if (!is_list(words, n)) {
                         p->argument_places[kept] = p->argument_places[i];
                         p->arguments[kept++] = p->arguments[i];
                 } else if (r == 0)

@@ -124,7 +124,7 @@ uint64_t dimension_of_sample(Dimension *d, TextIds *texts, const perfd_item *ite
         case DIMENSION_TID:
                 return perfd_item_tid(item);
         case DIMENSION_CPU:
-                return perfd_item_cpu(item);
+                return perfd_item_cpu(item) != PERFD_CPU_NONE ? perfd_item_cpu(item) : DIMENSION_ABSENT;
         case DIMENSION_EVENT:
                 return string_value(texts, event);
         case DIMENSION_TIME:

@@ -179,6 +179,13 @@ static void put_task(Output *o, uint32_t number) {
         output_put_signed(o, number == UINT32_MAX ? -1 : (int64_t)number); /* of a task that is gone */
 }
 
+static void put_cpu(Output *o, uint32_t cpu) {
+        if (cpu == PERFD_CPU_NONE)
+                output_put_char(o, '-');
+        else
+                output_put_number(o, cpu);
+}
+
 static void put_text(Output *o, perfd_text text) {
         text_put(o, text.bytes, text.length);
 }
@@ -249,7 +256,7 @@ static void put_sample(Output *o, SampleColumn *column, const SourceSample *samp
                 time_text_put(&time, o, perfd_item_time(item), false);
                 break;
         case COLUMN_CPU:
-                output_put_number(o, perfd_item_cpu(item));
+                put_cpu(o, perfd_item_cpu(item));
                 break;
         case COLUMN_EVENT:
                 text_put_string(o, sample->event);
