@@ -96,6 +96,25 @@ typedef struct perfd_kernel_name {
         uint64_t size;             /* bytes from there up to the next symbol; 0: not known */
 } perfd_kernel_name;
 
+/* By which numbers the kernel knows an event, and how its samples are laid out. */
+typedef struct perfd_event_format {
+        uint32_t id;
+        bool has_attr;             /* false: an external event, or a group, and the rest is not set */
+        uint32_t type, bp_type;    /* of perf_event_attr, as the configs */
+        uint64_t config, config1, config2; /* of a probe by the PMU, the last two are 0 */
+        const char *tracepoint;    /* "sched:sched_switch", a probe by its name in tracefs; "": it is none */
+        perfd_text format;         /* of a tracepoint: the text of events/SYSTEM/NAME/format of tracefs */
+} perfd_event_format;
+
+/* The host that such events are of. */
+typedef struct perfd_format_host {
+        perfd_text header_page, header_event; /* of tracefs; empty: none of the events is a tracepoint */
+        uint32_t page_bytes, long_bytes;
+        bool big_endian;
+        const char *machine;       /* uname -m */
+        uint32_t n_cpus, n_online_cpus;
+} perfd_format_host;
+
 /* perfd_result_status(), and perfd_result_cpu() of each reader. */
 int perfd_status(perfd_client *client, perfd_result **ret_result);
 
@@ -108,12 +127,20 @@ int perfd_doctor(perfd_client *client, perfd_result **ret_result);
  */
 int perfd_kernel_names(perfd_client *client, const uint64_t *addresses, size_t n_addresses, perfd_result **ret_result);
 
+/*
+ * Of running events, by their ids: perfd_result_event_format() of each, in the same order, and perfd_result_format_host(), for who writes a
+ * recording and may not read tracefs, or is on another host. At most 64. Refused if samples of one of them are not granted.
+ */
+int perfd_formats(perfd_client *client, const uint32_t *ids, size_t n_ids, perfd_result **ret_result);
+
 /* NULL: of another request. */
+const perfd_format_host *perfd_result_format_host(const perfd_result *result);
 const perfd_status_row *perfd_result_status(const perfd_result *result);
 
 /* Row i, or NULL behind the last one and where the request has no such rows; the result's own. */
 const perfd_cpu_row *perfd_result_cpu(const perfd_result *result, size_t i);
 const perfd_doctor_row *perfd_result_doctor(const perfd_result *result, size_t i);
 const perfd_kernel_name *perfd_result_kernel_name(const perfd_result *result, size_t i);
+const perfd_event_format *perfd_result_event_format(const perfd_result *result, size_t i);
 
 PERFD_END_DECLARATIONS

@@ -37,6 +37,17 @@ int perfd_kernel_names(perfd_client *c, const uint64_t *addresses, size_t n_addr
         return client_ask(c, &request, PERFD__V1__RESPONSE__BODY_KERNEL_NAMES, ret_result);
 }
 
+int perfd_formats(perfd_client *c, const uint32_t *ids, size_t n_ids, perfd_result **ret_result) {
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+        Perfd__V1__EventFormatsRequest formats = PERFD__V1__EVENT_FORMATS_REQUEST__INIT;
+
+        formats.ids = (uint32_t *)ids; /* the library only reads them */
+        formats.n_ids = n_ids;
+        request.body_case = PERFD__V1__REQUEST__BODY_EVENT_FORMATS;
+        request.event_formats = &formats;
+        return client_ask(c, &request, PERFD__V1__RESPONSE__BODY_EVENT_FORMATS, ret_result);
+}
+
 static int ask_list(perfd_client *c, const char *glob, bool fields, perfd_result **ret_result) {
         Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
         Perfd__V1__ListRequest list = PERFD__V1__LIST_REQUEST__INIT;

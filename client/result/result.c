@@ -292,6 +292,8 @@ static int add_rows(perfd_result *result, const Perfd__V1__Response *m) {
                 return result_add_plan(result, m->plan);
         case PERFD__V1__RESPONSE__BODY_KERNEL_NAMES:
                 return result_add_kernel_names(result, m->kernel_names);
+        case PERFD__V1__RESPONSE__BODY_EVENT_FORMATS:
+                return result_add_event_formats(result, m->event_formats);
         default:
                 return 0;
         }
@@ -342,6 +344,10 @@ const perfd_status_row *perfd_result_status(const perfd_result *result) {
         return result->status;
 }
 
+const perfd_format_host *perfd_result_format_host(const perfd_result *result) {
+        return result->format_host;
+}
+
 const perfd_reload_row *perfd_result_reload(const perfd_result *result) {
         return result->reload;
 }
@@ -370,6 +376,7 @@ ROW(doctor, perfd_doctor_row, doctors)
 ROW(planned, perfd_planned_row, planned)
 ROW(setting, perfd_difference, settings)
 ROW(kernel_name, perfd_kernel_name, kernel_names)
+ROW(event_format, perfd_event_format, event_formats)
 
 const char *perfd_result_note(const perfd_result *result, size_t i) {
         return i < result->n_notes ? result->notes[i] : NULL;

@@ -27,10 +27,12 @@ struct perfd_result {
         const perfd_planned_row *planned;
         const perfd_difference *settings;
         const perfd_kernel_name *kernel_names;
+        const perfd_event_format *event_formats;
+        const perfd_format_host *format_host;
         char *const *notes;
         size_t n_notes, n_cpus, n_events, n_available, n_refs, n_errors, n_warnings, n_event_ledgers, n_ring_ledgers,
                 n_subscriber_ledgers, n_probe_ledgers, n_doctors, n_planned, n_settings, n_route_statuses,
-                n_kernel_names;
+                n_kernel_names, n_event_formats;
         bool truncated, limited, balanced, loss_exact;
 };
 
@@ -46,6 +48,9 @@ int result_add_plan(perfd_result *result, const Perfd__V1__PlanReply *m);
 
 /* kernel-names.c: -ENOMEM. */
 int result_add_kernel_names(perfd_result *result, const Perfd__V1__KernelNamesReply *m);
+
+/* event-formats.c: -ENOMEM. */
+int result_add_event_formats(perfd_result *result, const Perfd__V1__EventFormatsReply *m);
 
 /* ledger.c: fills the four kinds of ledger rows and balances them. -ENOMEM. */
 int result_add_ledger(perfd_result *result, const Perfd__V1__Ledger *ledger);

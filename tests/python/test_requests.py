@@ -53,6 +53,8 @@ class Good(unittest.TestCase):
          {"reloaded": pb.ReloadReply(added=2)}),
         (lambda c: c.kernel_names([1, 2]), {"kernel_names": pb.KernelNamesRequest(addresses=[1, 2])},
          {"kernel_names": pb.KernelNamesReply(names=[pb.KernelName(symbol=b"a", offset=1), pb.KernelName()])}),
+        (lambda c: c.formats([3, 4]), {"event_formats": pb.EventFormatsRequest(ids=[3, 4])},
+         {"event_formats": pb.EventFormatsReply(events=[pb.EventFormat(id=3, has_attr=True, type=2, config=7, format=b"f")], machine="m")}),
         (lambda c: c.reload(), {"reload": pb.Empty()}, {"reloaded": pb.ReloadReply(kept=2)}),
         (lambda c: c.emit({"event": "e", "time": 7, "pid": 1, "values": [True, 5, -5, "t\udcff", b"\0"]}),
          {"emit": pb.EmitRequest(samples=[pb.ExternalSample(event="e", time=7, pid=1, values=[

@@ -91,6 +91,10 @@ class Client(Connection):
         """KernelNamesReply: what is at these addresses of the kernel that perfd observes."""
         return self.request(kernel_names=pb.KernelNamesRequest(addresses=addresses)).kernel_names
 
+    def formats(self, ids):
+        """EventFormatsReply: how the kernel knows these running events, and the formats of tracepoints, as recordings have them."""
+        return self.request(event_formats=pb.EventFormatsRequest(ids=ids)).event_formats
+
     # ---- changes: the control socket ----
 
     def add(self, *specs, while_connected=False, keep=False, share=False):

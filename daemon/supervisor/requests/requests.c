@@ -260,6 +260,7 @@ static const RequestKind requests[] = {
         { PERFD__V1__REQUEST__BODY_LEDGER, "ledger", false, NEEDS_STATUS, ALONE, handle_ledger },
         { PERFD__V1__REQUEST__BODY_DOCTOR, "doctor", false, NEEDS_STATUS, TRIAL, handle_doctor },
         { PERFD__V1__REQUEST__BODY_KERNEL_NAMES, "kernel-names", false, NEEDS_NOTHING, TRIAL, handle_kernel_names },
+        { PERFD__V1__REQUEST__BODY_EVENT_FORMATS, "event-formats", false, NEEDS_NOTHING, TRIAL, handle_event_formats },
         { PERFD__V1__REQUEST__BODY_VALIDATE, "validate", false, NEEDS_STATUS, TRIAL, handle_validate },
         { PERFD__V1__REQUEST__BODY_PLAN, "plan", false, NEEDS_STATUS, TRIAL, handle_plan },
         { PERFD__V1__REQUEST__BODY_APPLY, "apply", true, NEEDS_CONTROL, OPERATION, handle_apply },

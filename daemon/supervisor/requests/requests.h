@@ -80,6 +80,9 @@ int handle_available(RequestContext *a, Explanation *e);
 /* supervisor/requests/doctor.c */
 int handle_doctor(RequestContext *a, Explanation *e);
 
+/* supervisor/requests/event-formats.c */
+int handle_event_formats(RequestContext *a, Explanation *e);
+
 /* supervisor/requests/kernel-names.c */
 int handle_kernel_names(RequestContext *a, Explanation *e);
 /* When perfd stops. */
