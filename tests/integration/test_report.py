@@ -186,7 +186,8 @@ def compare_keys(path):
     (table,) = report(path, "--sort", "event")["events"]
     equal({r["key"]["event"]: r["samples"] for r in table["rows"]}, dict(collections.Counter(i["event"] for i in items)), "events")
     check(abs(sum(r["overhead"] for r in table["rows"]) - 100) < 1e-9, table)
-    for options, has in (["--cpu", "0"], lambda i: i["cpu"] == 0), (["--only", "cpu=0-1023", "--comm", "prog*"], lambda i: i["comm"].startswith("prog")), \
+    for options, has in (["--cpu", "0"], lambda i: i["cpu"] == 0), \
+            (["--only", "cpu=0-1023", "--comm", "prog*"], lambda i: i["cpu"] is not None and i["comm"].startswith("prog")), \
             (["--pid", str(items[-1]["pid"])], lambda i: i["pid"] == items[-1]["pid"]), (["--only", "filename=*program"], lambda i: i["event"] == EXEC), \
             (["--comm", "nobody"], lambda i: False):
         (table,) = report(path, "--sort", "event", *options)["events"]
