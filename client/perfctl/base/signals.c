@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 static int signal_pipe[2] = { -1, -1 };
+static pid_t owner; /* of the pipe: a child of it, one for each host, has its own */
 static void (*volatile last_call)(void);
 
 static void tell(char what) {
@@ -54,10 +55,11 @@ int signals_catch(const Perfctl *p, bool children) {
         struct sigaction hangup = { .sa_sigaction = on_hangup, .sa_flags = SA_RESTART | SA_SIGINFO }, before;
         struct sigaction child = { .sa_handler = on_child, .sa_flags = SA_RESTART | SA_NOCLDSTOP };
 
-        if ((signal_pipe[0] < 0 && pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) < 0) || sigaction(SIGINT, &end, NULL) < 0 ||
+        if ((owner != getpid() && pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) < 0) || sigaction(SIGINT, &end, NULL) < 0 ||
             sigaction(SIGTERM, &end, NULL) < 0 || sigaction(SIGHUP, NULL, &before) < 0 ||
             (before.sa_handler != SIG_IGN /* nohup(1) */ && sigaction(SIGHUP, &hangup, NULL) < 0) || (children && sigaction(SIGCHLD, &child, NULL) < 0))
                 return perfctl_fail(p, PERFCTL_FAILED, "catching signals: %s", strerror(errno));
+        owner = getpid();
         return 0;
 }
 
