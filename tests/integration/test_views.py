@@ -304,7 +304,7 @@ def test_live():
 
 def test_no_cpu():
     """perf asks for none where it records a command: none is invented."""
-    equal({s["cpu"] for s in samples()}, {None}, "by JSON")
+    equal({s["cpu"] for s in samples(path=recording())}, {None}, "by JSON")
     rows = [row for event in json.loads(perfctl("report", "--json", "--sort", "cpu", "-i", PATH).stdout)["events"] for row in event["rows"]]
     equal({row["key"]["cpu"] for row in rows}, {None}, "of rows")
     lines = perfctl("script", "-i", PATH, "-F", "cpu").stdout.decode().splitlines()
@@ -380,6 +380,25 @@ def test_damaged():
     with open(path, encoding="utf-8") as f:
         n = sum(int(line.rpartition(" ")[2]) for line in f)
     check(0 < n < len(samples()), n)
+
+
+def test_closed():
+    """Where stdout or stderr is closed, no file takes its place: writing fails, or what is said is not in the output. Too large is said."""
+    def shell(command, *arguments):
+        return subprocess.run(["sh", "-c", command, "sh", PERFCTL, *arguments], capture_output=True, timeout=perfd.PATIENCE, check=False,
+                              cwd=FOLDER.name, env={**os.environ, "TMPDIR": FOLDER.name})
+
+    cut = os.path.join(FOLDER.name, "half.data")
+    with open(recording(), "rb") as f, open(cut, "wb") as out:
+        out.write(f.read()[:os.path.getsize(PATH) // 2])
+    before = sorted(os.listdir(FOLDER.name))
+    done = shell('exec "$@" >&-', "export", "--to", "csv", "-i", PATH)
+    equal((done.returncode, b"Bad file descriptor" in done.stderr), (1, True), done.stderr)
+    outputs = [shell(f'exec "$@" {closed}', "export", "--to", "csv", "-i", cut) for closed in ("", "2>&-")]
+    equal([(done.returncode, done.stdout) for done in outputs], [(1, outputs[0].stdout)] * 2, "with and without stderr")
+    done = shell('ulimit -f 8; exec "$@"', "flame", "-i", PATH, "-o", "large.html")
+    equal((done.returncode, b"File too large" in done.stderr), (1, True), done.stderr)
+    equal(sorted(os.listdir(FOLDER.name)), before, "files that are left")
 
 
 if __name__ == "__main__":
