@@ -41,9 +41,12 @@ static int piece_add(perfd_recording *r, unsigned bit, const uint8_t *bytes, siz
 
 static int name_by_types(perfd_recording *r) {
         const Piece *p = &r->event_types;
-        Bytes b = { .at = p->bytes, .end = p->bytes + p->n, .offset = p->offset, .swap = r->is_swapped };
+        Bytes b;
 
-        return p->n > 0 ? events_name_types(r, &b) : 0;
+        if (p->n == 0)
+                return 0;
+        b = (Bytes){ .at = p->bytes, .end = p->bytes + p->n, .offset = p->offset, .swap = r->is_swapped };
+        return events_name_types(r, &b);
 }
 
 /* Some perfs of Linux before 4.18 write features before the attrs which they name. */
