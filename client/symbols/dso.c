@@ -117,6 +117,7 @@ void dso_unref(perfd_symbolizer *s, Dso *dso) {
                 return;
         drop_symbols(s, dso);
         call_frames_free(s, dso->frames);
+        free(dso->module);
         at = s->dsos + path_hash((perfd_text){ .bytes = dso->path, .length = dso->n_path });
         while (*at != dso)
                 at = &(*at)->next;

@@ -4,18 +4,18 @@
  */
 #include <endian.h>
 #include <gelf.h>
-#include <lzma.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "client/symbols/elf-symbols.h"
+#include "client/symbols/open-file.h"
+#include "client/symbols/unpack.h"
 
 #define SECTIONS_MAX 100000
 #define FILE_MAX (INT64_C(1) << 36)
 #define NOTES_MAX 1024
-#define XZ_MEMORY_MAX (UINT64_C(128) << 20)
 
 /* An Elf64_Shdr or Elf32_Shdr number 0 has the number of sections where the header has no room for it: that is not for us. */
 static bool has_few_sections(const unsigned char *header, size_t n) {
@@ -29,27 +29,40 @@ static bool has_few_sections(const unsigned char *header, size_t n) {
         return memcmp(header + number, nothing, 2) != 0 || memcmp(header + table, nothing, is_64 ? 8 : 4) == 0;
 }
 
+/* bytes: NULL or notes. True: it was there. */
+static bool find_build_id(ElfFile *f, Elf_Data *bytes) {
+        size_t at = 0, next, name, text;
+        GElf_Nhdr note;
+
+        for (int k = 0; bytes && k < NOTES_MAX && (next = gelf_getnote(bytes, at, &note, &name, &text)) > 0; k++, at = next)
+                if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp((char *)bytes->d_buf + name, "GNU", 4) == 0 &&
+                    note.n_descsz <= BUILD_ID_MAX) {
+                        f->id.n = note.n_descsz;
+                        memcpy(f->id.bytes, (char *)bytes->d_buf + text, note.n_descsz);
+                        return true;
+                }
+        return false;
+}
+
+/* Of its segments; a module of the kernel has none, but a section. */
 static void read_build_id(ElfFile *f) {
+        Elf_Scn *section;
         size_t n;
 
         if (elf_getphdrnum(f->elf, &n) != 0)
                 return;
         for (size_t i = 0; i < n && i < SEGMENTS_MAX; i++) {
                 GElf_Phdr header;
-                GElf_Nhdr note;
                 Elf_Data *bytes = NULL;
-                size_t at = 0, next, name, text;
 
                 if (gelf_getphdr(f->elf, (int)i, &header) && header.p_type == PT_NOTE && header.p_filesz <= f->limit)
                         bytes = elf_getdata_rawchunk(f->elf, (int64_t)header.p_offset, header.p_filesz, header.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
-                for (int k = 0; bytes && k < NOTES_MAX && (next = gelf_getnote(bytes, at, &note, &name, &text)) > 0; k++, at = next)
-                        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp((char *)bytes->d_buf + name, "GNU", 4) == 0 &&
-                            note.n_descsz <= BUILD_ID_MAX) {
-                                f->id.n = note.n_descsz;
-                                memcpy(f->id.bytes, (char *)bytes->d_buf + text, note.n_descsz);
-                                return;
-                        }
+                if (find_build_id(f, bytes))
+                        return;
         }
+        section = n == 0 ? elf_file_section(f, ".note.gnu.build-id", SHT_NOTE) : NULL;
+        if (section)
+                (void)find_build_id(f, elf_file_section_bytes(f, section));
 }
 
 /* Its text, a 0, and aligned to four bytes the CRC of the file. */
@@ -105,6 +118,14 @@ bool elf_file_open_bytes(ElfFile *f, char *bytes, size_t n, size_t limit) {
         return begin(f);
 }
 
+bool elf_file_open_packed(ElfFile *f, int fd, size_t limit) {
+        size_t n = 0, n_plain = 0;
+        char *packed = read_file(fd, limit / 2, &n), *plain = packed ? unpack(packed, n, limit / 2, &n_plain) : NULL;
+
+        free(packed);
+        return elf_file_open_bytes(f, plain, n_plain, limit);
+}
+
 void elf_file_close(ElfFile *f) {
         elf_end(f->elf);
         free(f->bytes);
@@ -142,41 +163,11 @@ Elf_Data *elf_file_section_bytes(const ElfFile *f, Elf_Scn *section) {
         return bytes && bytes->d_buf && bytes->d_size > 0 ? bytes : NULL;
 }
 
-/* NULL: it is none, or more than max. */
-static char *decompress(const Elf_Data *from, size_t max, size_t *ret_n) {
-        lzma_stream xz = LZMA_STREAM_INIT;
-        char *bytes = NULL;
-        size_t room = 0;
-        lzma_ret r = lzma_stream_decoder(&xz, XZ_MEMORY_MAX, 0);
-
-        xz.next_in = from->d_buf;
-        xz.avail_in = from->d_size;
-        while (r == LZMA_OK && room < max) {
-                const size_t more = room ? room * 2 : 65536;
-                char *grown = realloc(bytes, more);
-
-                if (!grown)
-                        break;
-                bytes = grown;
-                xz.next_out = (uint8_t *)bytes + room;
-                xz.avail_out = more - room;
-                room = more;
-                while (r == LZMA_OK && xz.avail_out > 0)
-                        r = lzma_code(&xz, LZMA_FINISH);
-        }
-        *ret_n = (size_t)xz.total_out;
-        lzma_end(&xz);
-        if (r == LZMA_STREAM_END)
-                return bytes;
-        free(bytes);
-        return NULL;
-}
-
 bool elf_file_open_mini(const ElfFile *f, ElfFile *ret) {
         Elf_Scn *section = elf_file_section(f, ".gnu_debugdata", SHT_NULL);
         Elf_Data *bytes = section ? elf_file_section_bytes(f, section) : NULL;
         size_t n = 0;
-        char *plain = bytes ? decompress(bytes, f->limit / 2, &n) : NULL;
+        char *plain = bytes ? unpack_xz(bytes->d_buf, bytes->d_size, f->limit / 2, &n) : NULL;
 
         return elf_file_open_bytes(ret, plain, n, f->limit);
 }

@@ -6,10 +6,64 @@
 #include "client/symbols/elf-symbols.h"
 
 #define PAGE 4096
+#define MODULE_MAX (UINT64_C(1) << 31)  /* bytes: all architectures have less room for modules */
+#define ALIGNMENT_MAX (UINT64_C(1) << 21)
+
+static bool is_module(const ElfFile *f) {
+        GElf_Ehdr header;
+
+        return gelf_getehdr(f->elf, &header) && header.e_type == ET_REL;
+}
+
+/* The kernel needs these for as long as it loads the module, and puts them elsewhere. */
+static bool is_of_begin(const char *section) {
+        return strncmp(section, ".init", strlen(".init")) == 0;
+}
+
+/* The kernel makes these as large as it needs, which the file does not say. */
+static bool is_of_unknown_size(const char *section) {
+        return strcmp(section, ".plt") == 0 || strcmp(section, ".text.ftrace_trampoline") == 0;
+}
+
+/* As layout_sections() in kernel/module/main.c of Linux: code first, in the order of the file. */
+static void lay_out_module(ElfSymbols *s, const ElfFile *f) {
+        Elf_Scn *section = NULL;
+        uint64_t place = 0;
+        size_t names;
+
+        if (elf_getshdrstrndx(f->elf, &names) != 0)
+                return;
+        while (s->n_segments < SEGMENTS_MAX && (section = elf_nextscn(f->elf, section))) {
+                const uint64_t code = SHF_ALLOC | SHF_EXECINSTR;
+                GElf_Shdr header;
+                const char *name;
+
+                if (!gelf_getshdr(section, &header) || (header.sh_flags & code) != code)
+                        continue;
+                name = elf_strptr(f->elf, names, header.sh_name);
+                if (!name || is_of_begin(name))
+                        continue;
+                if (is_of_unknown_size(name) || header.sh_size > MODULE_MAX - place || header.sh_addralign > ALIGNMENT_MAX)
+                        return;
+                if (header.sh_addralign > 1)
+                        place = (place + header.sh_addralign - 1) / header.sh_addralign * header.sh_addralign;
+                s->segments[s->n_segments++] = (Segment){ .offset = place,
+                                                          .file_size = header.sh_size,
+                                                          .address = place,
+                                                          .memory_size = header.sh_size,
+                                                          .is_executable = true,
+                                                          .section = (uint32_t)elf_ndxscn(section) };
+                place += header.sh_size;
+        }
+}
 
 void elf_symbols_read_segments(ElfSymbols *s, const ElfFile *f) {
         size_t n;
 
+        if (is_module(f)) {
+                lay_out_module(s, f);
+                return;
+        }
         if (elf_getphdrnum(f->elf, &n) != 0)
                 return;
         for (size_t i = 0; i < n && i < 4096 && s->n_segments < SEGMENTS_MAX; i++) {
@@ -39,6 +93,16 @@ bool elf_symbols_address(const ElfSymbols *s, uint64_t offset, uint64_t *ret) {
         if (best)
                 *ret = best->address + (offset - best->offset);
         return best != NULL;
+}
+
+/* From its place in a section to that in the module. False: it is in none that has a place. */
+static bool place_in_module(const ElfSymbols *s, GElf_Sym *symbol) {
+        for (size_t i = 0; i < s->n_segments; i++)
+                if (s->segments[i].section == symbol->st_shndx && symbol->st_value < s->segments[i].memory_size) {
+                        symbol->st_value += s->segments[i].address;
+                        return true;
+                }
+        return false;
 }
 
 static bool is_executable(const ElfSymbols *s, uint64_t address) {
@@ -88,6 +152,8 @@ int elf_symbols_read(ElfSymbols *s, const ElfFile *f, uint32_t type) {
                         break;
                 if (elf_header.e_machine == EM_ARM)
                         symbol.st_value &= ~UINT64_C(1); /* Thumb */
+                if (elf_header.e_type == ET_REL && !place_in_module(s, &symbol))
+                        continue;
                 name = elf_strptr(f->elf, header.sh_link, symbol.st_name);
                 if (!is_function(s, &symbol, name))
                         continue;

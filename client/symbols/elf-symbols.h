@@ -1,6 +1,7 @@
 /*
  * For this folder alone: the symbols of an ELF file, at the addresses that it was linked for, and the segments that say which address a
- * byte of the file has. libelf reads it; what it may read is bounded here first.
+ * byte of the file has. A module of the kernel is linked when it is loaded: its addresses are those behind its begin. libelf reads it; what
+ * it may read is bounded here first.
  */
 #pragma once
 
@@ -20,6 +21,7 @@ typedef struct BuildId {
 typedef struct Segment {
         uint64_t offset, file_size, address, memory_size;
         bool is_executable;
+        uint32_t section; /* of a module, which has no segments: its number */
 } Segment;
 
 typedef struct ElfSymbols {
@@ -46,6 +48,8 @@ typedef struct ElfFile {
 bool elf_file_open(ElfFile *f, int fd, size_t limit);
 /* bytes: NULL or taken, in either case. */
 bool elf_file_open_bytes(ElfFile *f, char *bytes, size_t n, size_t limit);
+/* Of a compressed file, which may be closed then. */
+bool elf_file_open_packed(ElfFile *f, int fd, size_t limit);
 void elf_file_close(ElfFile *f);
 
 /* A section by its name or else its type (SHT_NULL: any). NULL: there is none. */

@@ -101,6 +101,16 @@ static int find_user(perfd_symbolizer *s, uint32_t pid, uint64_t time, perfd_fra
         return m->dso->kind == DSO_ANONYMOUS ? find_code(s, pid, time, m, owner, frame, validity) : find_in_file(s, m, frame);
 }
 
+static int find_kernel(perfd_symbolizer *s, uint64_t time, perfd_frame *frame, Validity *validity, Dso **ret_dso) {
+        const Mapping *module;
+        const int r = kernel_find(s, time, frame->ip, frame, validity, &module);
+
+        if (r != 0 || !module)
+                return r;
+        *ret_dso = module->dso;
+        return find_in_file(s, module, frame);
+}
+
 static Cached *cached_of(perfd_symbolizer *s, uint32_t pid, uint64_t ip) {
         return s->cache + ((ip ^ (uint64_t)pid << 32) * UINT64_C(0x9e3779b97f4a7c15) >> 53);
 }
@@ -122,7 +132,7 @@ int find_frame(perfd_symbolizer *s, uint32_t pid, uint64_t time, uint64_t ip, bo
                 return 0;
         }
         frame.symbol = frame.dso = frame.build_id = frame.file = symbols_text("");
-        r = is_kernel ? kernel_find(s, time, ip, &frame, &validity) : find_user(s, pid, time, &frame, &validity, &dso);
+        r = is_kernel ? find_kernel(s, time, &frame, &validity, &dso) : find_user(s, pid, time, &frame, &validity, &dso);
         if (r != 0)
                 return r;
         if (frame.symbol.length > 0)

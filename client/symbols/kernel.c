@@ -1,7 +1,7 @@
 /*
  * The kernel that runs lists its functions and those of its modules itself. A recording of an earlier boot has the kernel elsewhere
- * (KASLR): its mapping says where _text was then, and the build id whether it is the same kernel at all. Modules do not move alike, so
- * functions of those of an earlier boot have no names, and neither have those of a module that is not what was there when it was recorded.
+ * (KASLR): its mapping says where _text was then, and the build id whether it is the same kernel at all. Modules do not move alike: those of
+ * an earlier boot, and those that are not what was there when it was recorded, are named by their files, if these are of the same build id.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -283,7 +283,7 @@ static int check_module(Kernel *k, Symbol *module, const Mapping *recorded, perf
         return 0;
 }
 
-int kernel_find(perfd_symbolizer *s, uint64_t time, uint64_t ip, perfd_frame *frame, Validity *validity) {
+int kernel_find(perfd_symbolizer *s, uint64_t time, uint64_t ip, perfd_frame *frame, Validity *validity, const Mapping **ret_module) {
         Kernel *k = &s->kernel;
         const Mapping *recorded;
         Symbol *symbol, *module;
@@ -293,6 +293,7 @@ int kernel_find(perfd_symbolizer *s, uint64_t time, uint64_t ip, perfd_frame *fr
 
         frame->dso = symbols_text(KERNEL_DSO);
         frame->build_id = id_text(&s->kernel_id);
+        *ret_module = NULL;
         recorded = find_recorded(s, time, ip, frame, validity);
         if (recorded && recorded->name)
                 return 0;
@@ -308,6 +309,7 @@ int kernel_find(perfd_symbolizer *s, uint64_t time, uint64_t ip, perfd_frame *fr
                 r = check_module(k, module, recorded, frame, &is_there);
         if (!symbol || !is_there) {
                 frame->note = k->note[0] ? k->note : symbol ? "the kernel has something else there now" : "no symbol is there";
+                *ret_module = recorded && recorded->dso->module ? recorded : NULL;
                 return r;
         }
         frame->symbol = symbol_table_name(&k->table, symbol);

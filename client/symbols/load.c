@@ -61,7 +61,8 @@ static bool try_path(const perfd_symbolizer *s, const Dso *dso, const char *root
 
         if (fd < 0)
                 return false;
-        if (elf_file_open(&found->file, fd, s->memory_max) && fits(s, dso, fd, &status, &found->file)) {
+        if ((elf_file_open(&found->file, fd, s->memory_max) || (dso->module && elf_file_open_packed(&found->file, fd, s->memory_max))) &&
+            fits(s, dso, fd, &status, &found->file)) {
                 found->fd = fd;
                 return true;
         }
@@ -232,6 +233,28 @@ static int read_vdso(const perfd_symbolizer *s, Dso *dso, ElfSymbols *symbols) {
         return r;
 }
 
+/* No path is a proof: without a build id it may be the module of another kernel. */
+static int read_module(const perfd_symbolizer *s, Dso *dso, Loaded *to) {
+        Found found = { .fd = -1, .file = ELF_FILE_NULL };
+        int r;
+
+        to->line_note = s->has_lines ? "lines are known of files of processes only" : "";
+        if (!dso->has_mapped_id) {
+                dso->note = "the build id of the module is not known";
+                return 0;
+        }
+        if (!debug_file_by_id(s, &dso->id, false, &found.fd, &found.file) && !try_path(s, dso, s->root, dso->module, &found) &&
+            !debug_file_of_server(s, &dso->id, false, &found.fd, &found.file)) {
+                dso->note = found.is_other ? "the file of the module is another one now, or none that can be read" : "the file of the module is not there";
+                return 0;
+        }
+        elf_symbols_read_segments(to->symbols, &found.file);
+        r = elf_symbols_read(to->symbols, &found.file, SHT_SYMTAB);
+        elf_file_close(&found.file);
+        close(found.fd);
+        return r;
+}
+
 bool dso_open(perfd_symbolizer *s, Dso *dso, int *ret_fd, ElfFile *ret) {
         Found found = { .fd = -1, .file = ELF_FILE_NULL };
         char path[PATH_LENGTH_MAX + 1];
@@ -264,7 +287,7 @@ int dso_load(perfd_symbolizer *s, Dso *dso) {
         ElfSymbols *symbols;
         int r;
 
-        if (dso->is_loaded || (dso->kind != DSO_FILE && dso->kind != DSO_VDSO))
+        if (dso->is_loaded || (dso->kind != DSO_FILE && dso->kind != DSO_VDSO && !dso->module))
                 return 0;
         to.symbols = symbols = calloc(1, sizeof(ElfSymbols));
         if (!symbols)
@@ -272,7 +295,7 @@ int dso_load(perfd_symbolizer *s, Dso *dso) {
         dso->note = "";
         s->counts.loads++;
         symbol_table_init(&symbols->table, s->memory_max / 2, s->has_parameters);
-        r = dso->kind == DSO_VDSO ? read_vdso(s, dso, symbols) : read_file_symbols(s, dso, &to);
+        r = dso->kind == DSO_VDSO ? read_vdso(s, dso, symbols) : dso->module ? read_module(s, dso, &to) : read_file_symbols(s, dso, &to);
         if (r == 0)
                 r = symbol_table_finish(&symbols->table, false);
         if (r != 0 || symbols->table.n == 0) {

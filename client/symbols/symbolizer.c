@@ -171,7 +171,11 @@ int perfd_symbolizer_map(perfd_symbolizer *s, const perfd_mapping *m) {
                 whose.path = symbols_text(module);
         }
         one.dso = dso_get(s, kind_of(m), &whose);
-        return one.dso ? process_add(s, p, &p->maps, &one) : -ENOMEM;
+        if (!one.dso)
+                return -ENOMEM;
+        if (whose.path.bytes == module && !one.dso->module)
+                one.dso->module = strndup(m->path.bytes, m->path.length); /* without memory its functions have no names */
+        return process_add(s, p, &p->maps, &one);
 }
 
 static int add_life(perfd_symbolizer *s, uint32_t pid, const Life *life) {

@@ -46,6 +46,7 @@ typedef struct Dso {
         const char *line_note;     /* why there are none, or not all, or "" */
         bool has_frames_tried;
         CallFrames *frames;        /* NULL: none */
+        char *module;              /* path of the file of a module of the kernel; NULL: not known */
         size_t n_path;
         char path[];
 } Dso;
@@ -197,8 +198,8 @@ const Mapping *process_find(perfd_symbolizer *s, uint32_t pid, uint64_t time, ui
 /* proc-maps.c: what the process has now. 0; -ENOMEM */
 int proc_maps_read(perfd_symbolizer *s, Process *p);
 
-/* kernel.c: fills in what it knows of a frame. 0; -ENOMEM */
-int kernel_find(perfd_symbolizer *s, uint64_t time, uint64_t ip, perfd_frame *frame, Validity *validity);
+/* kernel.c: fills in what it knows of a frame; without a name ret_module is what the file of a module may know (NULL: nothing). 0; -ENOMEM */
+int kernel_find(perfd_symbolizer *s, uint64_t time, uint64_t ip, perfd_frame *frame, Validity *validity, const Mapping **ret_module);
 void kernel_deinit(Kernel *k);
 
 /* jit.c: what the process's JIT compiler has written since. 0; -ENOMEM */

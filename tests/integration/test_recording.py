@@ -2,6 +2,7 @@
 """Recordings that perf makes here, read by perfctl info: the same records, events and sections of the header as perf itself finds. Needs
 root, for tracepoints."""
 import json
+import lzma
 import os
 import re
 import struct
@@ -233,6 +234,44 @@ def test_modules():
               [(hex(fs + 0x104), None, 0x104, "[ext4]", "11" * 20), (hex(net + 0x23), None, 0x23, "[nf_tables]", "22" * 20),
                (hex(net + 0x4042), None, 0x42, "[nf_log]", None)], "frames")
         equal(sorted(by_perf), sorted(item["dso"] for item in found), "files of perf")
+
+
+# sections of a module with code, in the order of the file; each function has a size of its own
+SECTIONS = [(".text", 16, [("first", 100), ("second", 50)]), (".init.text", 16, [("begin", 64)]),
+            (".text.unlikely", 1, [("cold", 10)]), (".exit.text", 4, [("end", 8)]), (".data", 16, [("not_code", 32)])]
+
+
+def make_module(path, build_id):
+    """An object file as the kernel loads it."""
+    lines = []
+    for name, align, symbols in SECTIONS:
+        lines.append(f'.section {name},"{"aw" if name == ".data" else "ax"}",@progbits\n.balign {align}')
+        lines += [f".type {symbol},@function\n{symbol}: .skip {size}\n.size {symbol},{size}" for symbol, size in symbols]
+    source = "\n".join(lines) + "\n"
+    equal(run(["as", "-o", path + ".o", "-"], input=source.encode()).returncode, 0, "the status of as")
+    equal(run(["ld", "-r", f"--build-id=0x{build_id}", "-o", path, path + ".o"]).returncode, 0, "the status of ld")
+
+
+def test_files_of_modules():
+    """Of another boot: functions where the kernel put their sections, by the file of the module, if it is the very one; also compressed."""
+    at, build_id, other = 0xffffffffc0100000, "ab" * 20, "cd" * 20
+    places = {4: ("first", 4), 120: ("second", 20), 150: ("cold", 0), 161: ("end", 1), 300: (None, 300)}  # 150 to 160: up to the alignment
+    nothing = {place: (None, place) for place in places}
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        path, file = os.path.join(folder, "perf.data"), os.path.join(folder, "nf-log.ko")
+        make_module(file, build_id)
+        with open(file, "rb") as f:
+            plain = f.read()
+        zstd = run(["zstd", "-q", "-c", file]).stdout
+        for end, content, said, named in (("", plain, build_id, places), (".xz", lzma.compress(plain, check=lzma.CHECK_CRC32), build_id, places),
+                                          (".zst", zstd, build_id, places), ("", plain, other, nothing), (".zst", zstd[:200], build_id, nothing)):
+            with open(file + end, "wb") as f:
+                f.write(content)
+            with open(path, "wb") as f:
+                f.write(recording_of_modules([(at, file + end)], {file + end: said}, [at + place for place in places]))
+            found = [json.loads(line)["kernel_callchain"][0] for line in run([PERFCTL, "--json", "script", "-i", path]).stdout.splitlines()]
+            equal([(f["symbol"], f["offset"], f["dso"], f["build_id"]) for f in found], [(*named[place], "[nf_log]", said) for place in places],
+                  f"frames of {end} with {len(content)} bytes")
 
 
 if __name__ == "__main__":
