@@ -11,9 +11,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "client/perfctl/names/running-modules.h"
 #include "client/perfctl/names/running-tasks.h"
 
-#define LINE ((size_t)4352) /* bytes: more than those of /proc/kallsyms and /proc/modules have */
+#define LINE ((size_t)4352) /* bytes: more than those of /proc/kallsyms have */
 
 static RecorderId id_of(const Recorder *r, uint32_t pid, uint32_t tid) {
         return (RecorderId){ .pid = pid, .tid = tid, .id = r->events[0]->id };
@@ -115,24 +116,8 @@ static int put_kernel(Recorder *r) {
         return text > 0 && end > text ? put_kernel_mmap(r, text, end - text, text, "[kernel.kallsyms]_text") : 0;
 }
 
-/* "ext4 1036288 1 - Live 0xffffffffc0400000" */
-static int put_modules(Recorder *r) {
-        static char line[LINE];
-        FILE *f = fopen("/proc/modules", "re");
-        int code = 0;
-
-        while (f && code == 0 && fgets(line, sizeof(line), f)) {
-                uint64_t size, address;
-                char name[64], shown[sizeof(name) + 2];
-
-                if (sscanf(line, "%63s %" SCNu64 " %*s %*s %*s %" SCNx64, name, &size, &address) != 3 || address == 0)
-                        continue;
-                (void)snprintf(shown, sizeof(shown), "[%s]", name);
-                code = put_kernel_mmap(r, address, size, 0, shown);
-        }
-        if (f)
-                (void)fclose(f);
-        return code;
+static int put_module(void *userdata, const RunningModule *m) {
+        return put_kernel_mmap(userdata, m->start, m->length, 0, m->path);
 }
 
 /* Processes first: they may end. */
@@ -141,5 +126,5 @@ int recorder_put_tasks(Recorder *r) {
 
         if (code == 0)
                 code = put_kernel(r);
-        return code == 0 ? put_modules(r) : code;
+        return code == 0 ? running_modules_read(put_module, r) : code;
 }
