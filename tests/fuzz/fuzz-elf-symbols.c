@@ -1,11 +1,13 @@
 /*
  * Bytes as an ELF file, by libelf within our limits: its symbols, its procedure linkage table and what xz made of others. Each piece of the
- * table is found with its name, and memory stays within the limit. And its source lines, by libdw.
+ * table is found with its name, and memory stays within the limit. And its source lines, by libdw. Or bytes as a compressed file, which is
+ * unpacked first.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/symbols/dwarf-lines.h"
+#include "client/symbols/unpack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
@@ -46,13 +48,20 @@ static void check_lines(const ElfSymbols *s, const ElfFile *f) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
         ElfSymbols *s = calloc(1, sizeof(ElfSymbols));
-        char *copy = malloc(length + 1);
+        size_t n = length;
+        char *copy = unpack(bytes, length, LIMIT, &n);
         ElfFile f = ELF_FILE_NULL, mini = ELF_FILE_NULL;
 
-        MUST(s && copy);
-        memcpy(copy, bytes, length);
+        MUST(n <= 2 * LIMIT || !copy);
+        if (!copy) {
+                copy = malloc(length + 1);
+                MUST(copy);
+                memcpy(copy, bytes, length);
+                n = length;
+        }
+        MUST(s);
         symbol_table_init(&s->table, LIMIT, true);
-        if (elf_file_open_bytes(&f, copy, length, LIMIT)) {
+        if (elf_file_open_bytes(&f, copy, n, LIMIT)) {
                 elf_symbols_read_segments(s, &f);
                 MUST(elf_symbols_read(s, &f, SHT_SYMTAB) == 0);
                 MUST(elf_symbols_read(s, &f, SHT_DYNSYM) == 0);
