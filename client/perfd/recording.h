@@ -126,7 +126,7 @@ int perfd_recording_set_order_directory(perfd_recording *r, const char *path);
  * the temporary file, after which the same comes again: perfd_recording_error().
  */
 int perfd_recording_next(perfd_recording *r, const perfd_recorded **ret);
-/* "SAMPLE", "COMPRESSED2"; NULL: Linux 6.18 has no such record. */
+/* "SAMPLE", "COMPRESSED2"; NULL: Linux 6.18 has no such record. 0 and all from 256 on are damages, because no later one will have them. */
 const char *perfd_recorded_name(uint32_t type);
 
 /* Events so far: of a pipe they come as records. NULL: there is none of that index. */
@@ -141,7 +141,9 @@ uint64_t perfd_recording_damage_count(const perfd_recording *r);
 
 /*
  * Behind PERFD_E_ENDED, in the order of the recording: writes to that fd, from its beginning, what of it is whole, so that perf opens it: all
- * up to the last record that is whole, and the sections of the header that are there. A recording of perf that was not ended has none of
+ * up to the last record that is whole, and the sections of the header that are there. Left out are records of types that Linux 6.18 does not
+ * have, and those that were decoded meanwhile and are damaged (perfd_recording_id(), perfd_recording_sample(), perfd_recording_item()), if
+ * they are not inside of compressed ones; of samples among them a LOST_SAMPLES at the end says how many. A recording of perf that was not ended has none of
  * them: its events have the names of their numbers then, and tracepoints no fields; those of perfd_recording_writer have them in any case. What
  * perf needs to read compressed records, and formats of tracepoints without fields, are made if they are not there.
  * 0; PERFD_E_STATE: it was not read to its end, or is a pipe; PERFD_E_INVALID: it is of a perf before Linux 2.6.35; -ENOMEM, -errno of

@@ -8,6 +8,7 @@
 #include "client/perfd/item.h"
 #include "client/recorded/recorded.h"
 #include "client/recording/damage.h"
+#include "client/recording/left-out.h"
 #include "daemon/encode/item.h"
 #include "daemon/model/field.h"
 
@@ -92,6 +93,8 @@ static RecordExtra extra_of(const perfd_recorded_sample *s) {
 static int damage(perfd_recording *r, const perfd_recorded *record, const char *name, const char *why) {
         int code = recording_damage(r, record->offset, "a sample of %s: %s", name, why);
 
+        if (code == 0)
+                code = left_out_add(r, record);
         return code != 0 ? code : PERFD_E_INVALID;
 }
 

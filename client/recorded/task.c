@@ -6,6 +6,7 @@
 #include "client/item/task.h"
 #include "client/recorded/recorded.h"
 #include "client/recording/damage.h"
+#include "client/recording/left-out.h"
 
 #define COMM 3 /* PERF_RECORD_COMM */
 #define FORK 7
@@ -36,13 +37,20 @@ static int add(perfd_recording *r, Tasks *tasks, uint32_t pid, uint32_t tid, per
                                                 TASKS_LIMIT);
 }
 
+/* Of the record that was read last. */
+static int damage(perfd_recording *r, const Bytes *b, const char *what) {
+        int code = recording_damage_of(r, b, what);
+
+        return code == 0 ? left_out_add(r, &r->shown) : code;
+}
+
 static int take_comm(perfd_recording *r, Bytes *b, Tasks *tasks) {
         const uint32_t pid = bytes_u32(b), tid = bytes_u32(b);
         const size_t left = bytes_left(b);
         perfd_text comm = { .bytes = (const char *)b->at, .length = strnlen((const char *)b->at, left < COMM_MAX ? left : COMM_MAX) };
 
         if (b->failed)
-                return recording_damage_of(r, b, "a record COMM");
+                return damage(r, b, "a record COMM");
         return tid == 0 ? 0 : add(r, tasks, pid, tid, comm); /* each CPU has an idle thread of its own */
 }
 
@@ -54,7 +62,7 @@ static int take_fork(perfd_recording *r, Bytes *b, Tasks *tasks) {
 
         (void)parent_pid;
         if (b->failed)
-                return recording_damage_of(r, b, "a record FORK");
+                return damage(r, b, "a record FORK");
         if (n > 0)
                 memcpy(comm, known->comm.bytes, n);
         return tid == 0 || n == 0 ? 0 : add(r, tasks, pid, tid, (perfd_text){ .bytes = comm, .length = n });

@@ -9,6 +9,7 @@
 #include "client/recording/damage.h"
 #include "client/recording/decompress.h"
 #include "client/recording/ids.h"
+#include "client/recording/left-out.h"
 #include "client/recording/next.h"
 #include "client/recording/pipe-records.h"
 #include "client/recording/surplus.h"
@@ -191,6 +192,8 @@ int recording_read(perfd_recording *r, const perfd_recorded **ret) {
         perfd_recorded *record;
         int code = read_next(r, &record);
 
+        if (code == 0 && record->type != PERF_RECORD_SAMPLE && !perfd_recorded_name(record->type))
+                code = left_out_add_unknown(r, record);
         if (code == 0 && record->type < PERF_DATA_HEADER_ATTR) {
                 code = ids_build(r);
                 if (record->type != PERF_RECORD_SAMPLE)

@@ -37,6 +37,13 @@ typedef struct Damages {
         uint64_t n_all;
 } Damages;
 
+/* left-out.c */
+typedef struct LeftOut {
+        Section *list; /* in the order of the recording, with room between them */
+        size_t n, room;
+        uint64_t n_samples;
+} LeftOut;
+
 typedef struct IdSlot {
         uint64_t id;
         size_t event; /* 1 + its index; 0: the slot is empty */
@@ -79,6 +86,7 @@ struct perfd_recording {
         Order *order;                /* NULL: the order of the recording, or no record was asked for */
         bool has_begun;              /* a record was asked for */
         Damages damages;
+        LeftOut left_out;
         struct RecordedItems *items; /* of recorded/, which frees them; NULL: nobody asked for one */
         void (*free_items)(struct RecordedItems *items);
         bool encodes_items; /* for tests: each sample goes through the bytes of an item */

@@ -41,6 +41,7 @@ void perfd_recording_free(perfd_recording *r) {
         for (size_t i = 0; i < r->damages.n; i++)
                 free((char *)(uintptr_t)r->damages.list[i].text);
         free(r->damages.list);
+        free(r->left_out.list);
         free(r);
 }
 

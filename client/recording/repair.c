@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "client/recording/damage.h"
+#include "client/recording/left-out.h"
 #include "client/recording/made-sections.h"
 
 #define CHUNK ((size_t)1 << 20) /* bytes that are copied at a time */
@@ -72,6 +73,22 @@ static int copy(Repair *w, uint64_t from, uint64_t n) {
         return 0;
 }
 
+/* All up to the last record that is whole, but those that are left out, and what says how many samples these were. */
+static int copy_records(Repair *w) {
+        const perfd_recording *r = w->r;
+        uint8_t lost[LEFT_OUT_MAX];
+        uint64_t from = 0;
+        int code = 0;
+
+        for (size_t i = 0; i < r->left_out.n && code == 0; i++) {
+                code = copy(w, from, r->left_out.list[i].offset - from);
+                from = r->left_out.list[i].offset + r->left_out.list[i].size;
+        }
+        if (code == 0)
+                code = copy(w, from, r->whole - from);
+        return code == 0 ? put(w, lost, left_out_record(r, lost)) : code;
+}
+
 static bool is_there(const perfd_recording *r, unsigned bit) {
         return recording_has(r, bit) && (r->cut[bit / 64] >> bit % 64 & 1) == 0;
 }
@@ -110,7 +127,7 @@ static int put_sections(Repair *w, uint64_t bits[static PERF_DATA_FEATURES / 64]
 
 static int put_file(Repair *w) {
         perfd_recording *r = w->r;
-        const uint64_t size = in_order(r, r->whole - r->data);
+        const uint64_t size = in_order(r, w->at - r->data); /* which ends here so far */
         uint64_t bits[PERF_DATA_FEATURES / 64] = { 0 };
         int code = made_sections_init(&w->made, r);
 
@@ -133,7 +150,7 @@ int perfd_recording_repair(perfd_recording *r, int fd) {
                 return recording_fail(r, PERFD_E_STATE, "a pipe cannot be read again: give the name of a file");
         if (!r->is_pipe && r->data < PERF_DATA_HEADER_SIZE)
                 return recording_fail(r, PERFD_E_INVALID, "its header is of a perf before Linux 2.6.35, and has no room for what is missing");
-        code = copy(&w, 0, r->whole);
+        code = copy_records(&w);
         if (code == 0 && !r->is_pipe)
                 code = put_file(&w);
         made_sections_deinit(&w.made);

@@ -10,6 +10,7 @@
 
 #include "client/recording/damage.h"
 #include "client/recording/ids.h"
+#include "client/recording/left-out.h"
 #include "client/recording/sample.h"
 
 #define FORMAT_LOST (1U << 4)                         /* PERF_FORMAT_LOST, Linux 6.0 */
@@ -109,11 +110,18 @@ static Bytes body_of(const perfd_recording *r, const perfd_recorded *record) {
                         .offset = record->is_compressed ? record->offset : record->offset + PERF_DATA_RECORD_HEADER, .swap = r->is_swapped };
 }
 
-static int fail_record(perfd_recording *r, const perfd_recorded *record, const char *why) {
+static int say_record(perfd_recording *r, const perfd_recorded *record, const char *why) {
         const char *name = perfd_recorded_name(record->type);
         int code = recording_damage(r, record->offset, "a record %s: %s", name ? name : "of no known type", why);
 
         return code != 0 ? code : PERFD_E_INVALID;
+}
+
+/* What is wrong is in the record alone. */
+static int fail_record(perfd_recording *r, const perfd_recorded *record, const char *why) {
+        int code = left_out_add(r, record);
+
+        return code != 0 ? code : say_record(r, record, why);
 }
 
 /* ---- samples ------------------------------------------------------------------------------------------------------------------- */
@@ -351,7 +359,7 @@ int perfd_recording_sample(perfd_recording *r, const perfd_recorded *record, per
                 return recording_fail(r, PERFD_E_INVALID, "the record is no sample");
         e = recording_event_of(r, record);
         if (!e)
-                return fail_record(r, record, no_event(r));
+                return say_record(r, record, no_event(r));
         b = body_of(r, record);
         code = copy_body(r, &b);
         s.id.event = &e->shown;
@@ -395,7 +403,7 @@ int perfd_recording_id(perfd_recording *r, const perfd_recorded *record, perfd_r
         int code = 0;
 
         if (!e && is_kernels && r->n_events > 1 && (has_id(r->events[0].shown.sample_type) || record->type == PERF_RECORD_SAMPLE))
-                return fail_record(r, record, no_event(r));
+                return say_record(r, record, no_event(r));
         if (e) {
                 id.event = &e->shown;
                 id.index = (size_t)(e - r->events);

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """What perfctl info --repair makes of a recording that perf record had no time to end. Needs root, for perf record."""
+import json
 import os
 import struct
 import sys
@@ -8,7 +9,7 @@ import tempfile
 import perfd
 from perfd import check, equal
 from test_perfctl import PERFCTL
-from test_recording import PERF, info, run
+from test_recording import PERF, info, run, stats
 
 LOAD = [sys.executable, "-S", "-c", "for i in range(500000): str(i)"]
 DATA, BITS = 40, 72  # in the header: where records are and how many bytes, and which sections stand behind them
@@ -81,6 +82,49 @@ def test_tracepoints():
         check(f"tracepoint:id_{ids[0]}" in said and said <= {*names}, said)
         before, after = (run([PERFCTL, "script", "-F", "time,comm,cpu,symoff", "-i", p]).stdout for p in (path, cut))
         equal(after, before, "perfctl script")
+
+
+def each_record(recording):
+    """Of its bytes: offset, type and size of each."""
+    at, size = struct.unpack_from("=QQ", recording, DATA)
+    end = at + size
+    while at < end:
+        kind, _, size = struct.unpack_from("=IHH", recording, at)
+        yield at, kind, size
+        at += size
+
+
+def test_samples():
+    """Samples whose callchains are longer than they are, and a record that perf does not know: info says where, and perf opens what is left."""
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        path = os.path.join(folder, "perf.data")
+        record(path, "-q", "-g", "-F", "2000", "-e", "cpu-clock")
+        with open(path, "rb") as f:
+            recording = bytearray(f.read())
+        records = list(each_record(recording))
+        samples = [at for at, kind, _ in records if kind == 9]
+        damaged = samples[3], samples[4], samples[-2]
+        for at in damaged:  # behind ip, pid and tid, time, and period
+            struct.pack_into("=Q", recording, at + 40, 1 << 40)
+        unknown = next(at for at, kind, _ in reversed(records) if kind == 68)  # FINISHED_ROUND
+        struct.pack_into("=I", recording, unknown, 30)
+        with open(path, "wb") as f:
+            f.write(recording)
+        check(run([*PERF, "script", "-i", path]).returncode != 0, "perf reads it as it is")
+        ran = run([PERFCTL, "--json", "info", path])
+        equal(ran.returncode, 1, ran.stderr)
+        check(b"1 records of type 30, " in ran.stderr, ran.stderr)
+        said = json.loads(ran.stdout)
+        equal([(d["offset"], d["text"]) for d in said["damage"]],
+              [(at, "a record SAMPLE: has fewer numbers than it says") for at in damaged], "damage")
+        equal((said["samples"], said["records"]["SAMPLE"]), (len(samples) - 3, len(samples)), "samples that are whole, and all")
+        ran = run([PERFCTL, "script", "-i", path])
+        equal((ran.returncode, ran.stderr.count(b": has fewer numbers than it says\n")), (1, 3), f"perfctl script: {ran.stderr}")
+        equal(repair(path)[1:], [f"perfctl: info: {path}: 3 samples that are damaged are left out: a record LOST_SAMPLES says so",
+                                 f"perfctl: info: {path}: 1 records of types that perf does not know are left out"], "what was said")
+        after = info(path)
+        equal((after["samples"], after["lost_samples"], after["damage"]), (len(samples) - 3, 3, []), "what is left")
+        equal(stats(path)["SAMPLE"], len(samples) - 3, "samples that perf finds")
 
 
 def test_cannot_be_mended():

@@ -37,20 +37,26 @@ static void look_at_events(RecordingCounts *c, const perfd_recording *r) {
         c->n_events = n;
 }
 
-static void count_sample(RecordingCounts *c, perfd_recording *r, const perfd_recorded *record) {
-        perfd_recorded_id id = { .event = NULL };
+/* The event of an item is that of perfd_recording_event(id - 1). */
+static void count_sample(RecordingCounts *c, const perfd_recording *r, const perfd_item *item) {
+        const size_t index = perfd_item_event(item)->id - 1;
+        const uint64_t time = perfd_item_time(item);
 
         c->n_samples++;
         look_at_events(c, r);
-        if (perfd_recording_id(r, record, &id) != 0 || !id.event)
-                return; /* which has become a damage */
-        c->samples_of[id.index]++;
-        if (!(id.has & PERF_SAMPLE_TIME))
+        c->samples_of[index]++;
+        if (!(perfd_recording_event(r, index)->sample_type & PERF_SAMPLE_TIME))
                 return;
-        if (c->last == 0 || id.time < c->first)
-                c->first = id.time;
-        if (id.time > c->last)
-                c->last = id.time;
+        if (c->last == 0 || time < c->first)
+                c->first = time;
+        if (time > c->last)
+                c->last = time;
+}
+
+/* Whose ids views ask for. */
+static bool is_of_tasks(uint32_t type) {
+        return type == PERF_RECORD_MMAP || type == PERF_RECORD_MMAP2 || type == PERF_RECORD_COMM || type == PERF_RECORD_FORK ||
+               type == PERF_RECORD_EXIT || type == PERF_RECORD_KSYMBOL;
 }
 
 /* Both begin with a number; LOST has that of an fd before it. */
@@ -64,14 +70,26 @@ uint64_t recorded_losses(const perfd_recording *r, const perfd_recorded *record)
         return perfd_recording_byte_order(r) == PERFD_BIG_ENDIAN ? be64toh(n) : le64toh(n);
 }
 
-void recording_counts_add(RecordingCounts *c, perfd_recording *r, const perfd_recorded *record) {
+int recording_counts_add(RecordingCounts *c, perfd_recording *r, const perfd_recorded *record) {
+        const perfd_item *item = NULL;
+        perfd_recorded_id id;
+        int code;
+
         count_type(c, record->type);
-        if (record->type == PERF_RECORD_SAMPLE)
-                count_sample(c, r, record);
-        else if (record->type == PERF_RECORD_LOST)
+        if (record->type == PERF_RECORD_LOST)
                 c->n_lost += recorded_losses(r, record);
         else if (record->type == PERF_RECORD_LOST_SAMPLES)
                 c->n_lost_samples += recorded_losses(r, record);
+        else if (!perfd_recorded_name(record->type))
+                c->n_unknown++;
+        code = perfd_recording_item(r, record, &item);
+        if (code == 0 && item)
+                count_sample(c, r, item);
+        else if (code == 0 && is_of_tasks(record->type))
+                code = perfd_recording_id(r, record, &id);
+        else if (code == PERFD_E_INVALID)
+                c->n_damaged++;
+        return code == PERFD_E_INVALID ? 0 : code; /* which has become a damage */
 }
 
 uint64_t recording_counts_of(const RecordingCounts *c, size_t event) {

@@ -18,6 +18,7 @@
 #include "client/perfctl/base/text.h"
 
 #define NAME_SIZE 32
+#define TYPES_MAX 256 /* a larger type is a damage */
 #define NSEC_PER_SEC UINT64_C(1000000000)
 
 static const char *type_name(uint32_t type, char name[static NAME_SIZE]) {
@@ -33,8 +34,11 @@ static int read_all(const Perfctl *p, perfd_recording *r, RecordingCounts *c, co
         const perfd_recorded *record;
         int code;
 
-        while ((code = perfd_recording_next(r, &record)) == 0)
-                recording_counts_add(c, r, record);
+        while ((code = perfd_recording_next(r, &record)) == 0) {
+                code = recording_counts_add(c, r, record);
+                if (code != 0)
+                        break;
+        }
         return code == PERFD_E_ENDED ? 0 : perfctl_fail(p, PERFCTL_FAILED, "%s: %s", path, perfd_recording_error(r));
 }
 
@@ -216,6 +220,9 @@ static int check_mended(const Perfctl *p, const char *part, const char *path) {
         else
                 code = read_all(p, r, &c, path);
         damage = code == 0 ? perfd_recording_damage(r, 0) : NULL;
+        if (code == 0 && !damage && c.n_unknown > 0)
+                code = perfctl_fail(p, PERFCTL_FAILED, "%s: it cannot be mended, and stays as it was: compressed records of it have %" PRIu64 " records of "
+                                    "unknown types", path, c.n_unknown);
         if (damage)
                 code = perfctl_fail(p, PERFCTL_FAILED, "%s: it cannot be mended, and stays as it was: what is left up to its first cut is damaged at byte "
                                     "%" PRIu64 ": %s; `perfctl script` reads what is whole", path, damage->offset, damage->text);
@@ -224,12 +231,30 @@ static int check_mended(const Perfctl *p, const char *part, const char *path) {
         return code;
 }
 
+/* What of it is not up to its first cut, but missing from what is. */
+static void say_left_out(const Perfctl *p, const RecordingCounts *c, const char *path) {
+        if (c->n_damaged > 0)
+                (void)perfctl_fail(p, PERFCTL_OK, "%s: %" PRIu64 " samples that are damaged are left out: a record LOST_SAMPLES says so", path,
+                                   c->n_damaged);
+        if (c->n_unknown > 0)
+                (void)perfctl_fail(p, PERFCTL_OK, "%s: %" PRIu64 " records of types that perf does not know are left out", path, c->n_unknown);
+}
+
+/* Those that a later perf may have: what is surely none is a damage. */
+static void say_unknown(const Perfctl *p, const RecordingCounts *c, const char *path) {
+        for (size_t i = 0; i < c->n_types; i++)
+                if (!perfd_recorded_name(c->types[i].type) && c->types[i].type > 0 && c->types[i].type < TYPES_MAX)
+                        (void)perfctl_fail(p, PERFCTL_OK, "%s: %" PRIu64 " records of type %" PRIu32 ", which Linux up to 6.18 does not have: perf refuses "
+                                           "a recording with them, and perfctl steps over them; --repair leaves them out", path, c->types[i].n,
+                                           c->types[i].type);
+}
+
 /* Beside its output, which says what was found. */
-static int repair(const Perfctl *p, perfd_recording *r, const char *path) {
+static int repair(const Perfctl *p, perfd_recording *r, const RecordingCounts *c, const char *path) {
         OutputFile file = OUTPUT_FILE_NULL;
         int code, ended;
 
-        if (perfd_recording_damage_count(r) == 0)
+        if (perfd_recording_damage_count(r) == 0 && c->n_unknown == 0)
                 return perfctl_fail(p, PERFCTL_OK, "%s: nothing is damaged, and it is as it was", path);
         code = output_file_open(p, path, &file);
         if (code != 0)
@@ -242,6 +267,8 @@ static int repair(const Perfctl *p, perfd_recording *r, const char *path) {
         ended = output_file_close(p, &file, code == 0);
         if (code == 0 && ended == 0)
                 (void)perfctl_fail(p, PERFCTL_OK, "%s: what is whole of it is a recording now; as it was it is %s.old", path, path);
+        if (code == 0 && ended == 0)
+                say_left_out(p, c, path);
         if (code == 0 && ended == 0 && lacks_formats(r))
                 (void)perfctl_fail(p, PERFCTL_OK, "%s: it was cut off before the formats of its tracepoints were written: they have the names of their numbers, "
                                    "and no fields", path);
@@ -263,7 +290,8 @@ static int info_of(Perfctl *p, perfd_recording *r, RecordingCounts *c, const cha
         if (code != 0)
                 return perfctl_fail(p, PERFCTL_FAILED, "%s: %s", path, perfd_recording_error(r));
         if (is_to_mend)
-                return repair(p, r, path);
+                return repair(p, r, c, path);
+        say_unknown(p, c, path);
         return perfd_recording_damage_count(r) > 0 ? PERFCTL_FAILED : PERFCTL_OK;
 }
 
