@@ -71,6 +71,11 @@ int perfd_recording_writer_put(perfd_recording_writer *w, uint32_t type, uint16_
 int perfd_recording_writer_put_sample(perfd_recording_writer *w, uint16_t misc, const perfd_recorded_sample *sample);
 /* What was put becomes a whole batch in the file. 0; -errno */
 int perfd_recording_writer_flush(perfd_recording_writer *w);
+/*
+ * Samples that were given to it and are not in the file, because a write(2) failed: those of the batch that had no room, and all behind it. With
+ * perfd_recording_writer_close() a LOST_SAMPLES in the file says so, if there is room for it.
+ */
+uint64_t perfd_recording_writer_n_unwritten(const perfd_recording_writer *w);
 /* Bytes written so far. */
 uint64_t perfd_recording_writer_size(const perfd_recording_writer *w);
 /* Ends it, and gives a file its name. 0; PERFD_E_STATE; -errno, also if an earlier write(2) failed. */

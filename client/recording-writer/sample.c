@@ -110,10 +110,13 @@ int perfd_recording_writer_put_sample(perfd_recording_writer *w, uint16_t misc, 
                 return writer_fail(w, PERFD_E_INVALID, "%s: a sample that is larger than a record", e->name);
         code = writer_reserve(w, NUMBERS_BOUND + s->n_callchain * sizeof(*s->callchain) + s->raw.length +
                               s->registers_user.n * sizeof(*s->registers_user.values) + s->stack_user.length, &begin);
-        if (code != 0)
+        if (code != 0) {
+                w->n_unwritten += code != PERFD_E_INVALID;
                 return code;
+        }
         end = put_parts(put_id(begin, e->sample_type, s), e->sample_type, s);
         code = writer_take(w, PERF_RECORD_SAMPLE, misc, (size_t)(end - begin));
+        w->n_in_batch += code == 0;
         if (code == 0 && (e->sample_type & PERF_SAMPLE_TIME) != 0)
                 take_time(w, s->id.time);
         return code;

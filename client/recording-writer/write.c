@@ -83,10 +83,12 @@ int writer_flush(perfd_recording_writer *w) {
         if (n == 0)
                 return 0;
         if (!w->zstd)
-                return writer_write(w, w->batch.bytes, n);
-        for (size_t at = 0; at < n && code == 0; at += WRITER_BATCH)
+                code = writer_write(w, w->batch.bytes, n);
+        for (size_t at = 0; w->zstd && at < n && code == 0; at += WRITER_BATCH)
                 code = compress(w, w->batch.bytes + at, n - at < WRITER_BATCH ? n - at : WRITER_BATCH);
         w->has_failed |= code != 0;
+        w->n_unwritten += code != 0 ? w->n_in_batch : 0;
+        w->n_in_batch = 0;
         return code;
 }
 

@@ -1,6 +1,7 @@
 /* The life of a writer: a temporary name, events and sections, and at the end the file's own name. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 #include "client/recording-writer/writer.h"
 
 #define LEVEL_MAX 19
+#define END_ROOM ((size_t)4096) /* bytes: of what stands behind the records, some 600 */
 
 int writer_fail(perfd_recording_writer *w, int code, const char *format, ...) {
         va_list args;
@@ -57,6 +59,10 @@ void perfd_recording_writer_free(perfd_recording_writer *w) {
 
 const char *perfd_recording_writer_error(const perfd_recording_writer *w) {
         return w->error;
+}
+
+uint64_t perfd_recording_writer_n_unwritten(const perfd_recording_writer *w) {
+        return w->n_unwritten;
 }
 
 uint64_t perfd_recording_writer_size(const perfd_recording_writer *w) {
@@ -173,6 +179,33 @@ int perfd_recording_writer_flush(perfd_recording_writer *w) {
         return w->is_open && !w->has_failed ? writer_flush(w) : writer_fail(w, PERFD_E_STATE, "no recording is open, or writing failed");
 }
 
+/* Bytes of what sample_id_all appends. */
+static size_t id_size(const perfd_recorded_event *e) {
+        const uint64_t bits = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+
+        return e->flags & PERFD_ATTR_SAMPLE_ID_ALL ? sizeof(uint64_t) * (size_t)__builtin_popcountll(e->sample_type & bits) : 0;
+}
+
+/*
+ * What is missing is said in the file, if there is room for that and for what a file ends with: what failed was a batch, which is larger. Of
+ * no event, as records are that perf makes up: the sample id is 0.
+ */
+static void put_unwritten(perfd_recording_writer *w) {
+        struct {
+                uint32_t type;
+                uint16_t misc, size;
+                uint64_t n, zeros[8 + END_ROOM / sizeof(uint64_t)];
+        } record = { .type = PERF_RECORD_LOST_SAMPLES, .n = w->n_unwritten };
+        const uint64_t at = w->at;
+
+        record.size = (uint16_t)(PERF_DATA_RECORD_HEADER + sizeof(record.n) + id_size(&w->events[0].event));
+        if (writer_write(w, &record, record.size + END_ROOM) != 0)
+                return;
+        w->at = at + record.size;
+        (void)lseek(w->fd, (off_t)w->at, SEEK_SET);
+        (void)!ftruncate(w->fd, (off_t)w->at); /* else zeros stay behind the end, which nobody reads */
+}
+
 /* As perf does: what had the name is FILE.old. */
 static int give_name(perfd_recording_writer *w) {
         char *old = NULL;
@@ -199,6 +232,8 @@ int perfd_recording_writer_close(perfd_recording_writer *w) {
         if (code == 0)
                 code = writer_flush(w);
         memcpy(error, w->error, sizeof(error));
+        if (w->has_begun && !w->is_pipe && w->n_unwritten > 0)
+                put_unwritten(w);
         ended = w->has_begun ? head_end(w) : code; /* what is whole of it is made whole as a file */
         if (ended == 0 && !w->is_pipe)
                 ended = give_name(w);

@@ -40,6 +40,7 @@ struct perfd_recording_writer {
         uint64_t first, last;     /* times of samples, ns */
         bool has_time;
         Buffer batch, scratch;
+        uint64_t n_in_batch, n_unwritten; /* samples: in it, and that failed to get into the file */
         ZSTD_CStream *zstd;
         char error[WRITER_ERROR];
 };

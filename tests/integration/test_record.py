@@ -4,6 +4,7 @@ samples as the ledger has. Needs root, for tracepoints."""
 import json
 import os
 import re
+import resource
 import select
 import shutil
 import signal
@@ -210,6 +211,21 @@ def test_killed():
         equal([mended["first"], mended["last"]], times, "the first and the last time")
         ran = run([PERFCTL, "info", "--repair", path])
         check(ran.returncode == 0 and b"nothing is damaged, and it is as it was" in ran.stderr, ran.stderr)
+
+
+def test_full():
+    """A file that gets too large, as on a full disk: what is whole is a recording, and all other samples are said to be missing, in it too."""
+    with Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        path = os.path.join(folder, "perf.data")
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+        calls = "import os\nfor i in range(1000000): os.getppid()\n"
+        done = record(daemon, "-o", path, *EVENTS, *python(calls), status=1, preexec_fn=limit)
+        check(b"File too large, behind " in done.stderr, done.stderr)
+        missing, came = map(int, re.search(rb"^perfctl: record: (\d+) of (\d+) samples that came are missing, because", done.stderr, re.M).groups())
+        said = info(path)
+        equal((said["damage"], said["samples"], said["lost_samples"]), ([], came - missing, missing), "what is in the file")
+        equal((sent(done), os.listdir(folder)), (came, ["perf.data"]), "samples that came, and files")
+        equal(stats(path)["SAMPLE"], came - missing, "samples that perf finds")
 
 
 RENAMED = """import os, sys, threading

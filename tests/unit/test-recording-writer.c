@@ -275,11 +275,27 @@ static void test_killed(void **state) {
         (void)close(tell[1]);
 }
 
-/* RLIMIT_FSIZE is as a full disk: what is whole of it becomes a file. */
+/* What the LOST_SAMPLES of the file says. */
+static uint64_t said_lost(void) {
+        perfd_recording *r = perfd_recording_new();
+        const perfd_recorded *record;
+        uint64_t n = 0;
+
+        assert_int_equal(perfd_recording_open(r, path), 0);
+        while (perfd_recording_next(r, &record) == 0)
+                if (record->type == PERF_RECORD_LOST_SAMPLES) {
+                        assert_int_equal(n, 0);
+                        memcpy(&n, record->bytes, sizeof(n));
+                }
+        perfd_recording_free(r);
+        return n;
+}
+
+/* RLIMIT_FSIZE is as a full disk: what is whole of it becomes a file, which says how much is missing. */
 static void test_full(void **state) {
         perfd_recording_writer *w = perfd_recording_writer_new();
         struct rlimit before, limit;
-        uint64_t i = 0, n;
+        uint64_t i = 0, n, n_unwritten;
         int code = 0;
 
         (void)state;
@@ -298,12 +314,15 @@ static void test_full(void **state) {
         }
         assert_int_equal(code, -EFBIG);
         assert_non_null(strstr(perfd_recording_writer_error(w), "File too large, behind "));
+        n_unwritten = perfd_recording_writer_n_unwritten(w);
         assert_true(perfd_recording_writer_close(w) < 0);
         assert_non_null(strstr(perfd_recording_writer_error(w), "File too large, behind "));
         perfd_recording_writer_free(w);
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
         n = read_all(path, false, false);
         assert_in_range(n, 1, i - 1);
+        assert_int_equal(n_unwritten, i + 1 - n);
+        assert_int_equal(said_lost(), n_unwritten);
 }
 
 static perfd_text text_of(const char *s) {

@@ -267,9 +267,9 @@ static void on_item(void *userdata, const perfd_item *item) {
         const perfd_event *event = perfd_item_event(item);
         const RecorderEvent *e;
 
-        if (r->has_failed)
-                return;
         if (perfd_item_record(item) != PERFD_SAMPLE) {
+                if (r->has_failed)
+                        return;
                 recorder_check(r, recorder_put_side_record(r, item));
                 return;
         }
@@ -278,6 +278,8 @@ static void on_item(void *userdata, const perfd_item *item) {
                 put_sample(r, item, e);
         else
                 r->n_left_out++;
+        if (r->has_failed) /* the writer counts what comes behind */
+                return;
         end_round(r);
         recorder_rotate(r);
 }
@@ -370,6 +372,15 @@ static void advise(const Recorder *r) {
                 (void)perfctl_fail(r->p, PERFCTL_OK, "no sample: none of the events has happened meanwhile");
 }
 
+/* In the file it is said as far as it had room for that. */
+static void say_unwritten(const Recorder *r) {
+        const uint64_t n = perfd_recording_writer_n_unwritten(r->writer);
+
+        if (n > 0)
+                (void)perfctl_fail(r->p, PERFCTL_FAILED, "%" PRIu64 " of %" PRIu64 " samples that came are missing, because they could not be written",
+                                   n, r->n_samples);
+}
+
 /* A stream that failed has a recording up to there. */
 static int end_files(Recorder *r, int code) {
         int left_out;
@@ -377,8 +388,10 @@ static int end_files(Recorder *r, int code) {
         if (r->n_events == 0)
                 return code;
         recorder_close(r);
-        if (r->has_failed)
+        if (r->has_failed) {
+                say_unwritten(r);
                 return PERFCTL_FAILED;
+        }
         advise(r);
         left_out = r->n_left_out == 0 ? 0 : perfctl_fail(r->p, PERFCTL_LOST, "%s lacks %" PRIu64 " items: they are longer than a record can "
                                                          "be, or of no event that was announced", r->files.path, r->n_left_out);
