@@ -158,6 +158,41 @@ def test_tasks():
         parent.stdout.close()
 
 
+MEANWHILE = """import os, sys
+print(os.getpid(), flush=True)
+sys.stdin.readline()
+child = os.fork()
+if child == 0:
+    for i in range(300): os.getppid()
+    os._exit(0)
+os.waitpid(child, 0)
+print(child, flush=True)
+"""
+
+
+def test_others():
+    """Who begins on the host while a command is recorded is not in its file; the command's own child is, in each of the files."""
+    with Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        for options in (), ("--rotate", "64KiB"):
+            recorder = subprocess.Popen(words(daemon, "record", "-o", os.path.join(folder, "perf.data"), *options, *EVENTS, *python(MEANWHILE)),
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            command = int(recorder.stdout.readline())
+            other = subprocess.Popen([sys.executable, "-S", "-c", "import os, sys; os.fork() or os._exit(0); os.wait()"])
+            equal(other.wait(timeout=perfd.PATIENCE), 0, "the other")
+            said, stderr = recorder.communicate(b"\n", timeout=perfd.PATIENCE)
+            equal(recorder.returncode, 0, stderr)
+            child = int(said)
+            for name in os.listdir(folder):
+                path = os.path.join(folder, name)
+                lines = perf("script", "--ns", "--show-mmap-events", "--show-task-events", "-i", path)
+                found = {int(pid) for pid in re.findall(r"PERF_RECORD_(?:MMAP2 |COMM[^:]*: .*?:|(?:FORK|EXIT)\()(\d+)[/:]", lines)}
+                equal(found - {command}, {child}, f"of whom side records of {name} are, beside the command")
+                samples = lines_of_perf(path, "pid,event")
+                check(len(samples) >= 300 or options, samples)
+                equal({int(line.split()[0]) for line in samples} - {command}, {child} if samples else set(), "of whom samples are")
+                os.unlink(path)
+
+
 def test_pipe():
     """-o -"""
     with Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:

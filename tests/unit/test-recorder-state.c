@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "client/perfctl/recorder/state.h"
+#include "client/perfctl/recorder/others.h"
 
 static char found[4096]; /* "NAME pid/tid", "pid:start-end", "k:start-end", sorted by process as they come */
 
@@ -131,8 +131,57 @@ static void test_mappings(void **state) {
         assert_null(recorder_state_free(NULL));
 }
 
+static void give(Others *o, uint32_t pid, const char *text) {
+        int userdata = 0;
+
+        found[0] = '\0';
+        assert_int_equal(others_give(o, pid, show, &userdata), 0);
+        assert_string_equal(found, text);
+}
+
+static void take_comm(Others *o, uint32_t pid, const char *name) {
+        struct {
+                uint32_t pid, tid;
+                char name[16];
+        } r = { .pid = pid, .tid = pid };
+
+        memcpy(r.name, name, strlen(name));
+        others_take(o, PERF_RECORD_COMM, 0, &r, sizeof(r));
+}
+
+/* Of whom a sample comes is recorded from then on, with what is known of him, and with all that he begins. */
+static void test_others(void **state) {
+        Others *o = others_new();
+
+        (void)state;
+        assert_true(others_add_recorded(o, 10));
+        assert_false(others_add_recorded(o, 10));
+        assert_false(others_has(o, 10));
+        assert_true(others_has(o, 20));
+        assert_false(others_has_child(o, 11, 10));
+        assert_false(others_has_child(o, 12, 11)); /* a grandchild */
+        assert_false(others_has_child(o, 12, 12)); /* its thread */
+        assert_true(others_has_child(o, 21, 20));
+        assert_true(others_has_child(o, 21, 21));
+        take_comm(o, 20, "parent");
+        take_comm(o, 21, "other");
+        give(o, 11, ""); /* its records have not waited */
+        give(o, 21, "other 21/21 ");
+        give(o, 21, "");
+        assert_false(others_has(o, 21));
+        assert_true(others_has(o, 20));
+        assert_false(others_has_child(o, 22, 21));
+        assert_true(others_has_child(o, 12, 20)); /* a pid that was used before */
+        assert_true(others_has(o, 12));
+        assert_false(others_has(o, 4194304)); /* no process: nothing is left out */
+        assert_false(others_has(o, UINT32_MAX));
+        assert_false(others_add_recorded(o, UINT32_MAX));
+        others_free(o);
+        assert_null(others_free(NULL));
+}
+
 int main(void) {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(test_tasks), cmocka_unit_test(test_mappings) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(test_tasks), cmocka_unit_test(test_mappings), cmocka_unit_test(test_others) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -197,8 +197,12 @@ static void on_start(void *userdata, const perfd_start *s) {
         choose_pids(r);
         if (r->n_pids == 0)
                 proc_tasks_read(&r->here, recorder_unwinds(r));
-        else
+        else {
                 proc_tasks_deinit(&r->early);
+                r->others = others_new();
+                for (size_t i = 0; i < r->n_pids; i++)
+                        (void)others_add_recorded(r->others, r->pids[i]);
+        }
         recorder_put_head(r);
         if (r->has_failed)
                 return;
@@ -241,6 +245,7 @@ static void put_sample(Recorder *r, const perfd_item *item, const RecorderEvent 
                                     .ip = perfd_item_ip(item), .addr = perfd_item_address(item), .period = period > 0 ? period : 1,
                                     .callchain = chain, .raw = perfd_item_raw(item) };
 
+        recorder_check(r, recorder_put_sampled(r, s.id.pid));
         s.n_callchain = put_part(chain, 0, PERF_CONTEXT_KERNEL, kernel, n_kernel);
         s.n_callchain = put_part(chain, s.n_callchain, PERF_CONTEXT_USER, user, n_user);
         if (e->event.sample_type & (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER))
@@ -336,6 +341,7 @@ static uint64_t on_tick(void *userdata, uint64_t now) {
 static void recorder_deinit(Recorder *r) {
         perfd_recording_writer_free(r->writer);
         recorder_state_free(r->state);
+        others_free(r->others);
         recorder_files_deinit(&r->files);
         build_ids_deinit(&r->build_ids);
         for (size_t i = 0; i < r->n_events; i++) {

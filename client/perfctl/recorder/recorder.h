@@ -4,6 +4,7 @@
 #include "client/perfctl/recorder/build-ids.h"
 #include "client/perfctl/recorder/proc-tasks.h"
 #include "client/perfctl/print/progress.h"
+#include "client/perfctl/recorder/others.h"
 #include "client/perfctl/recorder/state.h"
 #include "client/perfctl/stream/stream-loop.h"
 
@@ -41,6 +42,8 @@ typedef struct Recorder {
         perfd_recording_writer *writer;
         RecorderFiles files;
         RecorderState *state; /* NULL: no file follows */
+        Others *others;       /* NULL: the whole host is recorded */
+        bool hides;           /* the side record that is made now is of one of them */
         uint32_t clock;       /* of the times: a clockid_t */
         uint32_t daemon;      /* its pid; 0: not known */
         Progress progress;
@@ -91,6 +94,8 @@ bool recorder_event_find(const char *event, perfd_recorded_event *ret);
 
 /* records.c: a side record of the stream. 0, or what perfd_recording_writer_put() gave. */
 int recorder_put_side_record(Recorder *r, const perfd_item *item);
+/* A sample of that process comes: what its side records said is in the file, too. The same. */
+int recorder_put_sampled(Recorder *r, uint32_t pid);
 /* Any one: its bytes up to a text, the text with zeros up to a multiple of 8, and whose it is. */
 int recorder_put_record(Recorder *r, uint32_t type, uint16_t misc, const void *bytes, size_t n, perfd_text text, const RecorderId *id);
 /* With no text: "". */

@@ -20,6 +20,10 @@ int recorder_put_record(Recorder *r, uint32_t type, uint16_t misc, const void *b
         memcpy(record, bytes, n);
         memcpy(record + n, text.bytes, text.length);
         memcpy(record + whole, id, sizeof(*id));
+        if (r->hides) {
+                others_take(r->others, type, misc, record, whole + sizeof(*id));
+                return 0;
+        }
         if (r->state)
                 recorder_state_take(r->state, type, misc, record, whole + sizeof(*id));
         return perfd_recording_writer_put(r->writer, type, misc, record, whole + sizeof(*id));
@@ -58,7 +62,7 @@ static int put_mmap2(Recorder *r, const perfd_mmap2_record *m, const RecorderId 
         }
         if ((m->prot & PROT_EXEC) == 0)
                 misc |= PERF_RECORD_MISC_MMAP_DATA;
-        else if ((misc & MISC_MMAP_BUILD_ID) == 0)
+        else if ((misc & MISC_MMAP_BUILD_ID) == 0 && !r->hides)
                 code = build_ids_add(&r->build_ids, r->writer, m->pid, m->ino, m->filename);
         if (code != 0)
                 return code;
@@ -86,7 +90,28 @@ static int put_bpf_event(Recorder *r, const perfd_bpf_event_record *b, const Rec
         return recorder_put_record(r, PERF_RECORD_BPF_EVENT, 0, &record, sizeof(record), RECORDER_NO_TEXT, id);
 }
 
-int recorder_put_side_record(Recorder *r, const perfd_item *item) {
+/* One that waited. */
+static int put_waiting(void *userdata, uint32_t type, uint16_t misc, const void *bytes, size_t n) {
+        Recorder *r = userdata;
+        RecorderMmap2 m;
+        int code = 0;
+
+        if (type == PERF_RECORD_MMAP2 && (misc & (PERF_RECORD_MISC_MMAP_DATA | MISC_MMAP_BUILD_ID)) == 0) {
+                const char *path = (const char *)bytes + sizeof(m); /* ends with a zero */
+
+                memcpy(&m, bytes, sizeof(m));
+                code = build_ids_add(&r->build_ids, r->writer, m.pid, m.file.ino, (perfd_text){ .bytes = path, .length = strlen(path) });
+        }
+        if (r->state)
+                recorder_state_take(r->state, type, misc, bytes, n);
+        return code == 0 ? perfd_recording_writer_put(r->writer, type, misc, bytes, n) : code;
+}
+
+int recorder_put_sampled(Recorder *r, uint32_t pid) {
+        return r->others ? others_give(r->others, pid, put_waiting, r) : 0;
+}
+
+static int put_side_record(Recorder *r, const perfd_item *item) {
         const perfd_event *e = perfd_item_event(item);
         const RecorderId id = { .pid = perfd_item_pid(item), .tid = perfd_item_tid(item), .time = perfd_item_time(item),
                                 .cpu = perfd_item_cpu(item), .id = e ? e->id : r->events[0]->id };
@@ -114,4 +139,28 @@ int recorder_put_side_record(Recorder *r, const perfd_item *item) {
         default:
                 return 0; /* nobody has asked for it */
         }
+}
+
+static bool is_of_others(Others *o, const perfd_item *item) {
+        switch (perfd_item_record(item)) {
+        case PERFD_COMM:
+                return others_has(o, perfd_item_comm_record(item)->pid);
+        case PERFD_FORK:
+                return others_has_child(o, perfd_item_task_record(item)->pid, perfd_item_task_record(item)->ppid);
+        case PERFD_EXIT:
+                return others_has(o, perfd_item_task_record(item)->pid);
+        case PERFD_MMAP2:
+                return others_has(o, perfd_item_mmap2_record(item)->pid);
+        default:
+                return false;
+        }
+}
+
+int recorder_put_side_record(Recorder *r, const perfd_item *item) {
+        int code;
+
+        r->hides = r->others && is_of_others(r->others, item);
+        code = put_side_record(r, item);
+        r->hides = false;
+        return code;
 }

@@ -224,17 +224,30 @@ void recorder_state_take(RecorderState *s, uint32_t type, uint16_t misc, const v
         }
 }
 
+static int put_process(const Process *p, RecorderStatePut *put, void *userdata) {
+        int code = 0;
+
+        for (const Kept *k = p->first; k && code == 0; k = k->next) {
+                const uint16_t exec = k->type == PERF_RECORD_COMM ? PERF_RECORD_MISC_COMM_EXEC : 0; /* it was before */
+
+                code = put(userdata, k->type, k->misc & (uint16_t)~exec, k->bytes, k->n);
+        }
+        return code;
+}
+
 int recorder_state_put(const RecorderState *s, RecorderStatePut *put, void *userdata) {
         int code = 0;
 
         for (size_t i = 0; i < N_BUCKETS; i++)
-                for (const Process *p = s->buckets[i]; p; p = p->next)
-                        for (const Kept *k = p->first; k; k = k->next) {
-                                const uint16_t exec = k->type == PERF_RECORD_COMM ? PERF_RECORD_MISC_COMM_EXEC : 0; /* it was before */
+                for (const Process *p = s->buckets[i]; p && code == 0; p = p->next)
+                        code = put_process(p, put, userdata);
+        return code;
+}
 
-                                code = put(userdata, k->type, k->misc & (uint16_t)~exec, k->bytes, k->n);
-                                if (code != 0)
-                                        return code;
-                        }
-        return 0;
+int recorder_state_give(RecorderState *s, uint32_t pid, RecorderStatePut *put, void *userdata) {
+        const Process *p = *place_of(s, pid);
+        const int code = p ? put_process(p, put, userdata) : 0;
+
+        forget(s, pid);
+        return code;
 }

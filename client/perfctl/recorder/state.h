@@ -20,3 +20,5 @@ void recorder_state_take(RecorderState *s, uint32_t type, uint16_t misc, const v
 /* Gives all of them; code: what `put` gave, which ends it if it is not 0. */
 typedef int RecorderStatePut(void *userdata, uint32_t type, uint16_t misc, const void *bytes, size_t n);
 int recorder_state_put(const RecorderState *s, RecorderStatePut *put, void *userdata);
+/* Gives those of one process, and forgets them. */
+int recorder_state_give(RecorderState *s, uint32_t pid, RecorderStatePut *put, void *userdata);
