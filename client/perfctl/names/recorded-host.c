@@ -36,11 +36,23 @@ static bool is_another(perfd_recording *r, const char *feature, const char *here
         return c.is_another;
 }
 
+static void look_for_mark(void *userdata, const char *key, perfd_text text) {
+        static const char mark[] = RECORDED_FROM_AFAR;
+        const size_t n = sizeof(mark) - 1;
+        bool *is_there = userdata;
+
+        (void)key;
+        *is_there |= text.length > n && strncmp(text.bytes, "perfd ", strlen("perfd ")) == 0 && memcmp(text.bytes + text.length - n, mark, n) == 0;
+}
+
 bool recorded_host_is_another(perfd_recording *r) {
+        static const perfd_feature_visitor visitor = { .text = look_for_mark };
+        bool is_marked = false;
         struct utsname here;
 
-        if (uname(&here) != 0)
-                return false;
+        visit(r, "VERSION", &visitor, &is_marked);
+        if (is_marked || uname(&here) != 0)
+                return is_marked;
         return is_another(r, "HOSTNAME", here.nodename) || is_another(r, "OSRELEASE", here.release);
 }
 

@@ -8,6 +8,11 @@
  * its. False too if it says nothing.
  */
 bool recorded_host_is_another(perfd_recording *r);
+/*
+ * Behind the version of perfctl in the section VERSION, of a recording that was made by --host: it is of another host, also if that has the name
+ * and the kernel of this one, as machines that were started from one image do.
+ */
+#define RECORDED_FROM_AFAR " of another host"
 
 /*
  * For copies of stacks: EM_* of elf.h of x86-64 and arm64; EM_NONE of others, and of any of the other byte order. Without a word of it: this

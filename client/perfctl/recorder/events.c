@@ -82,11 +82,14 @@ static bool find_tracepoint(const char *event, perfd_recorded_event *ret) {
         return id > 0;
 }
 
-/* ":u", ":k", ":pp" and others behind a name, as perf-list(1) has them, without what has no bit in flags. The length of the name. */
+/* ":u", ":k", ":pp" and others behind a name, as perf-list(1) has them, without what has no bit in flags; also behind the terms of a PMU,
+ * "cpu/config=0x3c/u". The length of the name. */
 static size_t read_modifiers(const char *event, perfd_recorded_event *ret) {
-        const char *colon = strrchr(event, ':');
+        const char *colon = strrchr(event, ':'), *slash = strchr(event, '/') ? strrchr(event, '/') : NULL;
         uint64_t counted = 0;
 
+        if (slash && slash > strchr(event, '/') && (!colon || colon < slash))
+                colon = slash;
         if (!colon || !colon[1] || colon[1 + strspn(colon + 1, "ukhpDe")] != '\0')
                 return strlen(event);
         for (const char *m = colon + 1; *m; m++) {
@@ -98,6 +101,10 @@ static size_t read_modifiers(const char *event, perfd_recorded_event *ret) {
         if (counted != 0)
                 ret->flags |= (EXCLUDE_USER | EXCLUDE_KERNEL | EXCLUDE_HV) & ~counted;
         return (size_t)(colon - event);
+}
+
+void recorder_event_modifiers(const char *event, perfd_recorded_event *ret) {
+        (void)read_modifiers(event, ret);
 }
 
 static bool find_named(const char *event, perfd_recorded_event *ret) {

@@ -15,11 +15,10 @@
 
 #include "client/perfctl/base/daemon-clock.h"
 #include "client/perfctl/base/quantity.h"
-#include "client/perfctl/recorder/probes.h"
+#include "client/perfctl/recorder/host-sections.h"
 
 #define CLOCKID 23 /* the bits of these sections */
 #define CLOCK_DATA 29
-#define TRACEFS "/sys/kernel/tracing"
 #define HUNDREDTH UINT64_C(10000000) /* ns */
 
 void recorder_files_deinit(RecorderFiles *f) {
@@ -75,54 +74,38 @@ int recorder_open(Recorder *r) {
 
 /* ---- what stands before the records ---------------------------------------------------------------------------------------------- */
 
-static int add_tracing(Recorder *r) {
-        const char **list = must_have(calloc(r->n_events + 1, sizeof(*list)));
-        size_t n = 0;
-        int code = 0;
-
-        for (size_t i = 0; i < r->n_events; i++) {
-                const RecorderEvent *e = r->events[i];
-
-                /* with a probe that was removed its samples have ended, before this file */
-                if (e->tracepoint && (!e->is_probe || probe_event_is_defined(e->tracepoint)))
-                        list[n++] = e->tracepoint;
-        }
-        if (n > 0)
-                code = perfd_recording_writer_add_tracing(r->writer, TRACEFS, list, n);
-        recorder_check(r, code);
-        free(list);
-        return code == 0 ? 0 : PERFCTL_FAILED;
-}
-
 /* All words of this program's own command line. */
-static int add_host(Recorder *r) {
+static void add_host(Recorder *r) {
         static char bytes[1 << 16];
         const char **words = must_have(calloc(sizeof(bytes), sizeof(*words)));
         FILE *f = fopen("/proc/self/cmdline", "re");
         const size_t size = f ? fread(bytes, 1, sizeof(bytes) - 1, f) : 0;
         size_t n = 0;
-        int code;
 
         if (f)
                 (void)fclose(f);
         bytes[size] = '\0'; /* a longer one is cut off */
         for (size_t at = 0; at < size; at += strlen(bytes + at) + 1)
                 words[n++] = bytes + at;
-        code = perfd_recording_writer_add_host(r->writer, words, n);
-        recorder_check(r, code);
+        if (r->p->host)
+                host_sections_put_remote(r, words, n);
+        else
+                recorder_check(r, perfd_recording_writer_add_host(r->writer, words, n));
         free(words);
-        return code == 0 ? 0 : PERFCTL_FAILED;
 }
 
 void recorder_put_head(Recorder *r) {
         for (size_t i = 0; i < r->n_events; i++)
                 recorder_check(r, perfd_recording_writer_add_event(r->writer, &r->events[i]->event));
-        if (!r->has_failed && add_tracing(r) == 0)
-                (void)add_host(r); /* what fails is said, and in has_failed */
+        if (!r->has_failed)
+                host_sections_put_tracing(r);
+        if (!r->has_failed)
+                add_host(r);
 }
 
-void recorder_put_clocks(Recorder *r, uint64_t wall, uint64_t time) {
-        const uint64_t resolution = 1;
+void recorder_put_clocks(Recorder *r, int64_t wall_offset) {
+        const uint64_t resolution = 1, time = r->p->host ? daemon_clock_now(&r->remote.wall.clock) : clock_read((clockid_t)r->clock),
+                       wall = time + (uint64_t)wall_offset;
         const struct {
                 uint32_t version, clock;
                 uint64_t wall, time; /* ns, of the same moment */
@@ -163,6 +146,16 @@ static int put_kept(void *userdata, uint32_t type, uint16_t misc, const void *by
         return perfd_recording_writer_put(r->writer, type, misc, bytes, n);
 }
 
+/* Of another host as its stream said it last. */
+static int64_t offset_now(const Recorder *r) {
+        uint64_t time, wall;
+
+        if (!r->p->host)
+                return (int64_t)(clock_read(CLOCK_REALTIME) - clock_read((clockid_t)r->clock));
+        time = daemon_clock_now(&r->remote.wall.clock);
+        return perfd_stream_wall(r->p->client, time, &wall, NULL) == 0 ? (int64_t)(wall - time) : 0;
+}
+
 static void begin_next(Recorder *r) {
         if (recorder_open(r) != 0)
                 return;
@@ -172,7 +165,7 @@ static void begin_next(Recorder *r) {
                 recorder_check(r, build_ids_put(&r->build_ids, r->writer));
         if (r->has_failed)
                 return;
-        recorder_put_clocks(r, clock_read(CLOCK_REALTIME), clock_read((clockid_t)r->clock));
+        recorder_put_clocks(r, offset_now(r));
         if (!r->has_failed)
                 recorder_check(r, recorder_state_put(r->state, put_kept, r));
         recorder_check(r, perfd_recording_writer_flush(r->writer));

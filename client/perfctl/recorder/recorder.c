@@ -16,7 +16,6 @@
 #include "client/perfctl/base/quantity.h"
 #include "client/perfctl/base/signals.h"
 #include "client/perfctl/events/target.h"
-#include "client/perfctl/recorder/probes.h"
 #include "client/perfctl/recorder/tasks.h"
 #include "client/perfctl/recorder/user-stack.h"
 
@@ -26,7 +25,6 @@
 #define FLUSH UINT64_C(1000000000)      /* ns: no more than that is missing of a recording that was killed */
 #define CHAIN_MAX ((size_t)1024)        /* addresses, as sysctl kernel.perf_event_max_stack allows at most, and what parts them */
 #define KERNEL_ADDRESS (UINT64_C(1) << 63)
-#define TRACEFS "/sys/kernel/tracing"
 
 /* ---- failing ------------------------------------------------------------------------------------------------------------------ */
 
@@ -39,114 +37,6 @@ void recorder_check(Recorder *r, int code) {
 
 static bool is_full(const void *userdata) {
         return ((const Recorder *)userdata)->has_failed;
-}
-
-/* ---- events ------------------------------------------------------------------------------------------------------------------- */
-
-static RecorderEvent *find_event(const Recorder *r, uint32_t id) {
-        for (size_t i = 0; i < r->n_events; i++)
-                if (r->events[i]->id == id)
-                        return r->events[i];
-        return NULL;
-}
-
-bool recorder_unwinds(const Recorder *r) {
-        bool does = r->asked.callchain & PERFD_CALLCHAIN_DWARF;
-
-        for (size_t i = 0; i < r->asked.n_attr; i++)
-                does = does || strstr(r->asked.attr[i], "stack-user");
-        for (size_t i = 0; i < r->n_events; i++)
-                does = does || (r->events[i]->event.sample_type & PERF_SAMPLE_STACK_USER) != 0;
-        return does;
-}
-
-/* spec: how it was added; with a frequency above 0, it is sampled by it. 0, or an exit status after a message. */
-static int add_event(Recorder *r, uint32_t id, const char *name, const char *event, const perfd_event_spec *spec) {
-        RecorderEvent *e;
-        char left_out[128];
-
-        if (find_event(r, id))
-                return 0;
-        e = must_have(calloc(1, sizeof(*e)));
-        *e = (RecorderEvent){ .id = id, .ids = { id }, .name = must_have(strdup(typed_names_find(&r->loop.typed, name))), .is_probe = probe_event_is(event) };
-        r->events = must_have(reallocarray(r->events, r->n_events + 1, sizeof(*r->events)));
-        r->events[r->n_events++] = e;
-        if (e->is_probe ? !probe_event_find(event, id, r->daemon, &e->event, &e->tracepoint) : !recorder_event_find(event, &e->event))
-                return perfctl_fail(r->p, PERFCTL_FAILED, "%s: %s cannot be recorded: recordings have tracepoints and probes whose formats this "
-                                    "user can read in " TRACEFS ", and software, hardware, cache and raw events", name, event);
-        if (!e->is_probe && e->event.type == PERF_TYPE_TRACEPOINT)
-                e->tracepoint = must_have(strndup(event, strcspn(event, ":") + 1 + strcspn(strchr(event, ':') + 1, ":")));
-        e->event.name = e->name;
-        e->event.ids = e->ids;
-        e->event.n_ids = 1;
-        e->event.sample_type |= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
-        if (spec->callchain != 0) /* which begins at that place */
-                e->event.sample_type |= PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN;
-        /* That of a tracepoint is always the same: perfd asks for it of a probe alone, where its arguments do not tell what happened. */
-        if (e->event.type != PERF_TYPE_TRACEPOINT || (e->is_probe && !(spec->args && spec->args[0])))
-                e->event.sample_type |= PERF_SAMPLE_IP;
-        user_stack_of_event(&e->event, spec);
-        if (user_stack_leaves_out(spec, left_out, sizeof(left_out)))
-                (void)perfctl_fail(r->p, PERFCTL_OK, "%s: of the parts that its sample-type asks for, the recording leaves out %s", name, left_out);
-        e->event.flags |= PERFD_ATTR_SAMPLE_ID_ALL | (spec->frequency > 0 ? PERFD_ATTR_FREQ : 0);
-        e->event.sample_period = spec->frequency > 0 ? spec->frequency : spec->period > 0 ? spec->period : 1;
-        if (r->has_begun)
-                recorder_check(r, perfd_recording_writer_add_event(r->writer, &e->event));
-        return r->has_failed ? PERFCTL_FAILED : 0;
-}
-
-/* Where its fallback is counted it is that, and is called so, unless it was given a name. */
-static int add_row(Recorder *r, const perfd_event_row *row) {
-        const perfd_event_spec *s = row->spec;
-        const char *event = row->fallen_back ? s->fallback : s->event;
-        const char *name = row->fallen_back && strcmp(typed_names_find(&r->loop.typed, s->name), s->event) == 0 ? event : s->name;
-
-        if (r->files.is_default && !find_event(r, row->id))
-                (void)perfctl_fail(r->p, PERFCTL_OK, "no event was named: this records %s%s", event,
-                                   row->fallen_back ? ", as this machine does not count cycles" : "");
-        else if (row->fallen_back && !find_event(r, row->id))
-                (void)perfctl_fail(r->p, PERFCTL_OK, "%s: this machine does not count cycles: this records %s instead", s->event, event);
-        return add_event(r, row->id, name, event, s);
-}
-
-static int add_running(Recorder *r, const char *word) {
-        perfd_result *list = NULL;
-        const perfd_event_row *row;
-        int code = 0;
-
-        if (perfd_list(r->p->client, word, &list) != 0)
-                return perfctl_fail_client(r->p, NULL);
-        for (size_t i = 0; code == 0 && (row = perfd_result_event(list, i)); i++)
-                if (row->id > 0)
-                        code = add_row(r, row);
-        perfd_result_free(list);
-        return code;
-}
-
-/* 0: it does not say it. Probes are then found without it, where no other daemon has such events. */
-static uint32_t daemon_pid(const Perfctl *p) {
-        perfd_result *status = NULL;
-        const perfd_status_row *row = perfd_status(p->client, &status) == 0 ? perfd_result_status(status) : NULL;
-        const uint32_t pid = row ? row->pid : 0;
-
-        perfd_result_free(status);
-        return pid;
-}
-
-/* Before the stream begins: what the daemon has of the words. */
-static int choose(void *userdata, const EventWords *words, perfd_subscription *subscription) {
-        Recorder *r = userdata;
-        int code;
-
-        (void)subscription;
-        if (r->daemon == 0)
-                r->daemon = daemon_pid(r->p);
-        code = words->n == 0 ? add_running(r, NULL) : 0;
-        for (size_t i = 0; i < words->n && code == 0; i++)
-                code = add_running(r, words->names[i]);
-        if (code == 0 && r->n_events == 0 && words->n == 0)
-                code = perfctl_fail(r->p, PERFCTL_FAILED, "none of the events runs: name those to be added");
-        return code; /* of a glob perhaps nothing runs: then it is refused, added, and this is called again */
 }
 
 /* ---- the stream ----------------------------------------------------------------------------------------------------------------- */
@@ -184,16 +74,7 @@ static void choose_pids(Recorder *r) {
         target_deinit(&target);
 }
 
-static void on_start(void *userdata, const perfd_start *s) {
-        Recorder *r = userdata;
-        uint64_t time;
-
-        if (r->n_events == 0) {
-                (void)perfctl_fail(r->p, PERFCTL_FAILED, "none of the events runs");
-                r->has_failed = true;
-                return;
-        }
-        r->has_begun = true;
+static void look_at_tasks(Recorder *r) {
         choose_pids(r);
         if (r->n_pids == 0)
                 proc_tasks_read(&r->here, recorder_unwinds(r));
@@ -203,26 +84,55 @@ static void on_start(void *userdata, const perfd_start *s) {
                 for (size_t i = 0; i < r->n_pids; i++)
                         (void)others_add_recorded(r->others, r->pids[i]);
         }
+}
+
+/* Its clock is this one's wall time, where it does not say more. */
+static void take_remote(Recorder *r, const perfd_start *s) {
+        r->remote.name = must_have(strdup(s->host));
+        r->remote.kernel = must_have(strdup(s->kernel));
+        if (!r->remote.wall.is_known)
+                r->remote.wall.clock = (DaemonClock){ .id = CLOCK_REALTIME, .ahead = -(uint64_t)s->wall_offset };
+}
+
+static bool has_tracepoints(const Recorder *r) {
+        for (size_t i = 0; i < r->n_events; i++)
+                if (r->events[i]->event.sample_type & PERF_SAMPLE_RAW)
+                        return true;
+        return false;
+}
+
+static void on_start(void *userdata, const perfd_start *s) {
+        Recorder *r = userdata;
+
+        if (r->n_events == 0) {
+                (void)perfctl_fail(r->p, PERFCTL_FAILED, "none of the events runs");
+                r->has_failed = true;
+                return;
+        }
+        if (s->payload != PERFD_PAYLOAD_RAW && has_tracepoints(r)) {
+                (void)perfctl_fail(r->p, PERFCTL_FAILED, "the fields of tracepoints cannot be recorded: this connection does not grant the raw bytes "
+                                   "of samples; a relay grants them by `raw: true` of its client");
+                r->has_failed = true;
+                return;
+        }
+        r->has_begun = true;
+        r->clock = clock_of(s->clock);
+        if (r->p->host)
+                take_remote(r, s);
+        else
+                look_at_tasks(r);
         recorder_put_head(r);
         if (r->has_failed)
                 return;
-        r->clock = clock_of(s->clock);
-        time = clock_read((clockid_t)r->clock);
-        recorder_put_clocks(r, time + (uint64_t)s->wall_offset, time);
-        if (!r->has_failed)
+        recorder_put_clocks(r, s->wall_offset);
+        if (!r->has_failed && !r->p->host)
                 recorder_check(r, recorder_put_tasks(r));
         r->files.head = perfd_recording_writer_size(r->writer);
 }
 
 /* One that begins later. */
 static void on_event(void *userdata, const perfd_event *e) {
-        Recorder *r = userdata;
-        perfd_event_spec spec = r->asked;
-
-        spec.period = e->period;
-        spec.frequency = e->frequency;
-        if (!r->has_failed && add_event(r, e->id, e->name, e->event, &spec) != 0)
-                r->has_failed = true;
+        recorder_add_late(userdata, e);
 }
 
 static size_t put_part(uint64_t *chain, size_t n, uint64_t context, const uint64_t *list, size_t n_list) {
@@ -278,7 +188,9 @@ static void on_item(void *userdata, const perfd_item *item) {
                 recorder_check(r, recorder_put_side_record(r, item));
                 return;
         }
-        e = event ? find_event(r, event->id) : NULL;
+        e = event ? recorder_find_event(r, event->id) : NULL;
+        if (e && r->p->host)
+                recorder_check(r, recorder_put_name(r, item));
         if (e)
                 put_sample(r, item, e);
         else
@@ -344,13 +256,12 @@ static void recorder_deinit(Recorder *r) {
         others_free(r->others);
         recorder_files_deinit(&r->files);
         build_ids_deinit(&r->build_ids);
-        for (size_t i = 0; i < r->n_events; i++) {
-                free(r->events[i]->name);
-                free(r->events[i]->tracepoint);
-                free(r->events[i]);
-        }
-        free(r->events);
+        recorder_free_events(r);
+        formats_deinit(&r->formats);
         free(r->pids);
+        free(r->remote.name);
+        free(r->remote.kernel);
+        task_names_deinit(&r->remote.tasks);
         proc_tasks_deinit(&r->early);
         proc_tasks_deinit(&r->here);
 }
@@ -443,10 +354,10 @@ int recorder_run(Perfctl *p, const perfd_subscription *subscription, const Recor
         callbacks.item = on_item;
         callbacks.gap = on_gap;
         callbacks.end = on_end;
-        if (code == 0 && !perfctl_get(p, "pid"))
+        if (code == 0 && !p->host && !perfctl_get(p, "pid"))
                 proc_tasks_read(&r.early, recorder_unwinds(&r));
         if (code == 0)
-                code = stream_loop_run(&r.loop, subscription, &callbacks, choose);
+                code = stream_loop_run(&r.loop, subscription, &callbacks, recorder_choose);
         progress_end(&r.progress); /* of a stream that was lost */
         has_begun = perfd_recording_writer_size(r.writer) > 0;
         if (has_begun)

@@ -2,18 +2,20 @@
 #pragma once
 
 #include "client/perfctl/recorder/build-ids.h"
+#include "client/perfctl/recorder/formats.h"
 #include "client/perfctl/recorder/proc-tasks.h"
+#include "client/perfctl/base/daemon-clock.h"
 #include "client/perfctl/print/progress.h"
 #include "client/perfctl/recorder/others.h"
 #include "client/perfctl/recorder/state.h"
+#include "client/perfctl/recorder/task-names.h"
 #include "client/perfctl/stream/stream-loop.h"
 
 typedef struct RecorderEvent {
         uint32_t id;
         uint64_t ids[1];
         char *name;
-        char *tracepoint; /* SYSTEM:NAME in tracefs; NULL: it is none */
-        bool is_probe;
+        const perfd_event_format *format; /* the recorder's `formats` has it */
         perfd_recorded_event event; /* of ids and name */
 } RecorderEvent;
 
@@ -36,6 +38,13 @@ typedef struct RecorderFiles {
         uint64_t n_samples;
 } RecorderFiles;
 
+/* Where the daemon is, if it is elsewhere: nothing of this machine is in the recording then. */
+typedef struct RemoteHost {
+        char *name, *kernel; /* as its stream calls them */
+        HostWall wall;
+        TaskNames tasks;
+} RemoteHost;
+
 typedef struct Recorder {
         StreamLoop loop;
         Perfctl *p;
@@ -45,7 +54,8 @@ typedef struct Recorder {
         Others *others;       /* NULL: the whole host is recorded */
         bool hides;           /* the side record that is made now is of one of them */
         uint32_t clock;       /* of the times: a clockid_t */
-        uint32_t daemon;      /* its pid; 0: not known */
+        RemoteHost remote;    /* with p->host */
+        Formats formats;
         Progress progress;
         RecorderEvent **events;
         size_t n_events;
@@ -78,24 +88,35 @@ void recorder_check(Recorder *r, int code);
 int recorder_open(Recorder *r);
 /* What stands before the records, when all events are known; what fails is said, and in has_failed. */
 void recorder_put_head(Recorder *r);
-/* Both clocks at one moment, when they are known. */
-void recorder_put_clocks(Recorder *r, uint64_t wall, uint64_t time);
+/* Both clocks at this moment, as far as the stream says: by wall_offset. */
+void recorder_put_clocks(Recorder *r, int64_t wall_offset);
 /* Behind a sample, and from time to time: whether it is time for another file, which then follows. */
 void recorder_rotate(Recorder *r);
 /* A file is whole, and has its name. */
 void recorder_close(Recorder *r);
 void recorder_files_deinit(RecorderFiles *f);
 
+/* choose.c: before the stream begins, what the daemon has of the words, for stream_loop_run(); userdata: the recorder. */
+int recorder_choose(void *userdata, const EventWords *words, perfd_subscription *subscription);
+/* An event of the stream: if it was not there before, it is one of the recording from now on. */
+void recorder_add_late(Recorder *r, const perfd_event *e);
+/* NULL: there is none. */
+RecorderEvent *recorder_find_event(const Recorder *r, uint32_t id);
+void recorder_free_events(Recorder *r);
 /* Of any event, or of those that are to be added, there are copies of stacks. */
 bool recorder_unwinds(const Recorder *r);
 
 /* events.c: the attr of an event by its name in perf list. False: it is none that is written. */
 bool recorder_event_find(const char *event, perfd_recorded_event *ret);
+/* Flags of an attr by what stands behind a name: "cycles:u", "cpu/config=0x3c/k". */
+void recorder_event_modifiers(const char *event, perfd_recorded_event *ret);
 
 /* records.c: a side record of the stream. 0, or what perfd_recording_writer_put() gave. */
 int recorder_put_side_record(Recorder *r, const perfd_item *item);
 /* A sample of that process comes: what its side records said is in the file, too. The same. */
 int recorder_put_sampled(Recorder *r, uint32_t pid);
+/* Of another host, before a sample: COMM of its thread, where the recording does not have its name. As before. */
+int recorder_put_name(Recorder *r, const perfd_item *item);
 /* Any one: its bytes up to a text, the text with zeros up to a multiple of 8, and whose it is. */
 int recorder_put_record(Recorder *r, uint32_t type, uint16_t misc, const void *bytes, size_t n, perfd_text text, const RecorderId *id);
 /* With no text: "". */

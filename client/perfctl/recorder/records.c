@@ -32,7 +32,20 @@ int recorder_put_record(Recorder *r, uint32_t type, uint16_t misc, const void *b
 static int put_comm(Recorder *r, const perfd_comm_record *c, const RecorderId *id) {
         const uint32_t tasks[2] = { c->pid, c->tid };
 
+        if (r->p->host)
+                (void)task_names_take(&r->remote.tasks, c->tid, c->comm);
         return recorder_put_record(r, PERF_RECORD_COMM, c->exec ? PERF_RECORD_MISC_COMM_EXEC : 0, tasks, sizeof(tasks), c->comm, id);
+}
+
+/* Whoever sampled it knows the thread; that it began before the stream, no record says. */
+int recorder_put_name(Recorder *r, const perfd_item *item) {
+        const perfd_task *task = perfd_item_task(item);
+        const RecorderId id = { .pid = perfd_item_pid(item), .tid = perfd_item_tid(item), .time = perfd_item_time(item), .cpu = perfd_item_cpu(item),
+                                .id = perfd_item_event(item)->id };
+
+        if (!task || task->comm.length == 0 || !task_names_take(&r->remote.tasks, id.tid, task->comm))
+                return 0;
+        return recorder_put_record(r, PERF_RECORD_COMM, 0, (const uint32_t[]){ id.pid, id.tid }, 2 * sizeof(uint32_t), task->comm, &id);
 }
 
 static int put_task(Recorder *r, uint32_t type, const perfd_task_record *t, const RecorderId *id) {
@@ -62,7 +75,7 @@ static int put_mmap2(Recorder *r, const perfd_mmap2_record *m, const RecorderId 
         }
         if ((m->prot & PROT_EXEC) == 0)
                 misc |= PERF_RECORD_MISC_MMAP_DATA;
-        else if ((misc & MISC_MMAP_BUILD_ID) == 0 && !r->hides)
+        else if ((misc & MISC_MMAP_BUILD_ID) == 0 && !r->hides && !r->p->host) /* what has that path here is another file */
                 code = build_ids_add(&r->build_ids, r->writer, m->pid, m->ino, m->filename);
         if (code != 0)
                 return code;
@@ -123,6 +136,7 @@ static int put_side_record(Recorder *r, const perfd_item *item) {
         case PERFD_FORK:
                 return put_task(r, PERF_RECORD_FORK, perfd_item_task_record(item), &id);
         case PERFD_EXIT:
+                task_names_forget(&r->remote.tasks, perfd_item_task_record(item)->tid);
                 return put_task(r, PERF_RECORD_EXIT, perfd_item_task_record(item), &id);
         case PERFD_MMAP2:
                 return put_mmap2(r, perfd_item_mmap2_record(item), &id);

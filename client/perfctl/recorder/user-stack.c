@@ -13,12 +13,15 @@
 #if defined(__x86_64__)
 #define REGISTERS UINT64_C(0xff0fff)
 #define MACHINE EM_X86_64
+#define MACHINE_NAME "x86_64"
 #elif defined(__aarch64__)
 #define REGISTERS ((UINT64_C(1) << 33) - 1)
 #define MACHINE EM_AARCH64
+#define MACHINE_NAME "aarch64"
 #else
 #define REGISTERS UINT64_C(0) /* the daemon refuses it */
 #define MACHINE EM_NONE
+#define MACHINE_NAME ""
 #endif
 
 #define STACK 8192                 /* bytes: the daemon's, unless more are asked for */
@@ -91,6 +94,10 @@ static bool is_always_there(const char *word, size_t n) {
                 if (strlen(words[i]) == n && memcmp(words[i], word, n) == 0)
                         return true;
         return false;
+}
+
+bool user_stack_is_of(const char *machine) {
+        return strcmp(machine, MACHINE_NAME) == 0;
 }
 
 bool user_stack_leaves_out(const perfd_event_spec *spec, char *ret, size_t size) {

@@ -8,6 +8,8 @@
  * many bytes as its attr says; else what its attr asks for, sample-type, sample-regs-user and sample-stack-user.
  */
 void user_stack_of_event(perfd_recorded_event *event, const perfd_event_spec *spec);
+/* Whether registers of that machine, as uname -m calls it, are those of this one. */
+bool user_stack_is_of(const char *machine);
 /* The words of sample-type that no recording of this program has, "weight, data-src", as far as there is room. False: there are none. */
 bool user_stack_leaves_out(const perfd_event_spec *spec, char *ret, size_t size);
 /*

@@ -71,9 +71,6 @@ static int verb_record_run(Perfctl *p) {
         s.latency = LATENCY;
         if (!path)
                 path = "perf.data";
-        if (r == 0 && p->host)
-                r = perfctl_fail(p, PERFCTL_USAGE, "a recording names what runs on the host of the daemon, of its /proc: run it there, by "
-                                 "ssh %s perfctl record", p->host);
         if (r == 0)
                 r = parse_level(p, &level);
         if (r == 0)
