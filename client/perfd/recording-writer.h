@@ -38,7 +38,8 @@ int perfd_recording_writer_open_pipe(perfd_recording_writer *w, int fd, int leve
 int perfd_recording_writer_add_event(perfd_recording_writer *w, const perfd_recorded_event *event);
 /*
  * A section of the header, by its bit, as bytes in the form of perf's own; before the first record. EVENT_DESC, SAMPLE_TIME and
- * COMPRESSED are the writer's. 0; PERFD_E_INVALID: it is one of these, or was added; PERFD_E_STATE; -ENOMEM.
+ * COMPRESSED are the writer's. TRACING_DATA may come again behind it, with formats of events that were added late: it takes the place of the
+ * one before, in a file when it is closed. 0; PERFD_E_INVALID: it is one of these, or was added; PERFD_E_STATE; -ENOMEM, -errno of write(2).
  */
 int perfd_recording_writer_add_feature(perfd_recording_writer *w, unsigned bit, const void *bytes, size_t n);
 /*

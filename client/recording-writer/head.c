@@ -263,6 +263,19 @@ int head_add_event(perfd_recording_writer *w, size_t index) {
         return w->is_pipe ? add_event_to_pipe(w, index) : add_event_to_file(w, index);
 }
 
+/* A file has it behind its records; until then, and if its writer is killed, what was there before. */
+int head_renew_tracing(perfd_recording_writer *w, const void *bytes, size_t n) {
+        Buffer *f = &w->features[PERF_DATA_FEATURE_TRACING_DATA];
+
+        f->n = 0;
+        buffer_put(f, bytes, n);
+        if (f->failed)
+                return writer_fail(w, -ENOMEM, "no memory");
+        w->has[PERF_DATA_FEATURE_TRACING_DATA] = true;
+        w->places[PERF_DATA_FEATURE_TRACING_DATA] = (Place){ .size = 0 }; /* nowhere yet */
+        return w->is_pipe ? add_tracing_to_pipe(w, f) : 0;
+}
+
 int head_end(perfd_recording_writer *w) {
         return w->is_pipe ? 0 : end_file(w);
 }

@@ -161,6 +161,8 @@ int perfd_recording_writer_add_event(perfd_recording_writer *w, const perfd_reco
 }
 
 int perfd_recording_writer_add_feature(perfd_recording_writer *w, unsigned bit, const void *bytes, size_t n) {
+        if (w->is_open && w->has_begun && !w->has_failed && bit == PERF_DATA_FEATURE_TRACING_DATA)
+                return head_renew_tracing(w, bytes, n);
         if (!w->is_open || w->has_begun)
                 return writer_fail(w, PERFD_E_STATE, "sections are added between the opening and the first record");
         if (bit >= PERF_DATA_FEATURES || w->has[bit] || bit == PERF_DATA_FEATURE_EVENT_DESC || bit == PERF_DATA_FEATURE_SAMPLE_TIME ||

@@ -67,6 +67,8 @@ int writer_write_record(perfd_recording_writer *w, uint32_t type, uint16_t misc,
 int head_begin(perfd_recording_writer *w);
 /* An event that was added behind the first record. */
 int head_add_event(perfd_recording_writer *w, size_t index);
+/* TRACING_DATA instead of what there was, with formats of tracepoints that were added behind the first record. */
+int head_renew_tracing(perfd_recording_writer *w, const void *bytes, size_t n);
 /* What stands behind the records, and where it is. */
 int head_end(perfd_recording_writer *w);
 

@@ -164,6 +164,7 @@ def test_rotated():
             ahead = said["features"]["CLOCK_DATA"]["wall_clock_ns"] - said["features"]["CLOCK_DATA"]["clockid_time_ns"] - HOUR
             check(abs(ahead - (time.time_ns() - time.clock_gettime_ns(time.CLOCK_MONOTONIC))) < HOUR // 100, "the wall time of that host")
             equal({s["fields"].get("id") for s in samples if s["event"] == "calls"} - {int(EVENTS[2].split()[-1])}, set(), "fields")
+            equal(len(lines_of_perf(path, "event")), len(samples), "samples of perf script")
             found.update(s["event"] for s in samples)
         equal(found, expected, "samples of all files")
 

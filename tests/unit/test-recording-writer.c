@@ -431,6 +431,50 @@ static void test_build_ids(void **state) {
         perfd_recording_free(r);
 }
 
+static void take_number(void *userdata, const char *key, uint64_t number) {
+        (void)key;
+        *(uint64_t *)userdata = number;
+}
+
+/* Formats come again with an event that is added late: more, or fewer; the last ones count, and the records are what they were. */
+static void test_late_formats(void **state) {
+        static const perfd_feature_visitor visitor = { skip_key, skip_end, skip_key, skip_end, take_text, take_number, skip_bytes, skip_flag };
+        static const char formats[64] = "formats";
+
+        (void)state;
+        for (int i = 0; i < 8; i++) {
+                const bool is_pipe = i & 1, has_early = i & 2;
+                const size_t last = i & 4 ? sizeof(formats) : 16;
+                perfd_recording_writer *w = perfd_recording_writer_new();
+                perfd_recording *r = perfd_recording_new();
+                const perfd_recorded *record;
+                const int fd = open(old, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+                uint64_t size = 0, n = 0;
+
+                assert_int_equal(is_pipe ? perfd_recording_writer_open_pipe(w, fd, 0) : perfd_recording_writer_open(w, path, 0), 0);
+                add_event(w, 0);
+                if (has_early)
+                        assert_int_equal(perfd_recording_writer_add_feature(w, PERF_DATA_FEATURE_TRACING_DATA, formats, 32), 0);
+                put_sample(w, 0, 0);
+                add_event(w, 2);
+                assert_int_equal(perfd_recording_writer_add_feature(w, PERF_DATA_FEATURE_HOSTNAME, formats, 8), PERFD_E_STATE);
+                assert_int_equal(perfd_recording_writer_add_feature(w, PERF_DATA_FEATURE_TRACING_DATA, formats, 40), 0);
+                assert_int_equal(perfd_recording_writer_add_feature(w, PERF_DATA_FEATURE_TRACING_DATA, formats, last), 0);
+                put_sample(w, 1, 2);
+                assert_int_equal(perfd_recording_writer_close(w), 0);
+                assert_int_equal(perfd_recording_writer_add_feature(w, PERF_DATA_FEATURE_TRACING_DATA, formats, 8), PERFD_E_STATE);
+                perfd_recording_writer_free(w);
+                assert_int_equal(close(fd), 0);
+                assert_int_equal(perfd_recording_open(r, is_pipe ? old : path), 0);
+                while (perfd_recording_next(r, &record) == 0)
+                        n += record->type == PERF_RECORD_SAMPLE;
+                (void)perfd_recording_visit_feature(r, PERF_DATA_FEATURE_TRACING_DATA, &visitor, &size);
+                assert_int_equal(n, 2);
+                assert_int_equal(size, last);
+                perfd_recording_free(r);
+        }
+}
+
 static void test_refused(void **state) {
         perfd_recording_writer *w = perfd_recording_writer_new();
         perfd_recorded_event e = event_of("a", &ids[0]);
@@ -467,6 +511,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_modules, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_full, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_build_ids, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_late_formats, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
         };
 

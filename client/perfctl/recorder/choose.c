@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/perfctl/recorder/host-sections.h"
 #include "client/perfctl/recorder/user-stack.h"
 
 RecorderEvent *recorder_find_event(const Recorder *r, uint32_t id) {
@@ -175,6 +176,7 @@ int recorder_choose(void *userdata, const EventWords *words, perfd_subscription 
 
 void recorder_add_late(Recorder *r, const perfd_event *e) {
         perfd_event_spec spec = r->asked;
+        const RecorderEvent *added;
 
         if (r->has_failed || recorder_find_event(r, e->id))
                 return;
@@ -182,4 +184,7 @@ void recorder_add_late(Recorder *r, const perfd_event *e) {
         spec.frequency = e->frequency;
         if (formats_ask_late(&r->formats, r->p, e->id) != 0 || add_event(r, e->id, e->name, e->event, &spec) != 0)
                 r->has_failed = true;
+        added = r->has_failed ? NULL : recorder_find_event(r, e->id);
+        if (added && *added->format->tracepoint)
+                host_sections_put_tracing(r); /* perf(1) opens no recording that lacks a format */
 }
