@@ -9,7 +9,7 @@ uint64_t clock_read(clockid_t id) {
         return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-static int find_here(const Perfctl *p, const char *name, DaemonClock *ret) {
+bool daemon_clock_here(const char *name, DaemonClock *ret) {
         static const struct {
                 const char *name;
                 clockid_t id;
@@ -23,9 +23,9 @@ static int find_here(const Perfctl *p, const char *name, DaemonClock *ret) {
         for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
                 if (strcmp(clocks[i].name, name) == 0) {
                         *ret = (DaemonClock){ .id = clocks[i].id };
-                        return 0;
+                        return true;
                 }
-        return perfctl_fail(p, PERFCTL_FAILED, "the daemon's clock '%s' is not known here", name);
+        return false;
 }
 
 /* `here`: CLOCK_MONOTONIC, for when the answer is taken to have been made. */
@@ -44,7 +44,8 @@ int daemon_clock_find(Perfctl *p, DaemonClock *ret) {
                 return perfctl_fail_client(p, NULL);
         answered = clock_read(CLOCK_MONOTONIC);
         if (!p->host)
-                return find_here(p, perfd_result_status(status)->clock, ret);
+                return daemon_clock_here(perfd_result_status(status)->clock, ret) ? 0 :
+                       perfctl_fail(p, PERFCTL_FAILED, "the daemon's clock '%s' is not known here", perfd_result_status(status)->clock);
         if (!find_there(status, asked + (answered - asked) / 2, ret))
                 return perfctl_fail(p, PERFCTL_FAILED, "the perfd of %s does not say what its clock shows: it is older than this perfctl",
                                     p->host);

@@ -14,6 +14,9 @@ typedef struct DaemonClock {
         uint64_t ahead; /* ns, modulo 2^64: what it is behind the daemon's; 0 where they are one */
 } DaemonClock;
 
+/* By its name, of a daemon of this machine (perfd_start.clock). Whether it is known here. */
+bool daemon_clock_here(const char *name, DaemonClock *ret);
+
 /*
  * On a client that is connected, and no stream. Of another host it is wrong by half of the time that the answer took at most.
  * 0, or an exit status after a message.

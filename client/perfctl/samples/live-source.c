@@ -109,6 +109,7 @@ static int choose(void *userdata, const EventWords *words, perfd_subscription *s
         Live *l = userdata;
         const int r = l->source->has_names ? live_names_any_callchain(l->p, words, &l->has_chains) : 0;
 
+        stream_loop_ask_clock(&l->loop);
         if (l->has_chains)
                 subscription->records |= LIVE_NAMES_RECORDS;
         return r;
@@ -117,6 +118,7 @@ static int choose(void *userdata, const EventWords *words, perfd_subscription *s
 static void on_start(void *userdata, const perfd_start *start) {
         Live *l = userdata;
 
+        stream_loop_set_clock(&l->loop, start);
         if (l->source->has_names)
                 l->names = live_names_new(l->p, start, l->has_chains && !l->loop.lacks_records, l->source->has_inlined);
         if (l->names && l->source->frames_max > 0)
@@ -160,7 +162,7 @@ static void take(Live *l, const perfd_item *item) {
 static void on_item(void *userdata, const perfd_item *item) {
         Live *l = userdata;
 
-        if (l->is_over)
+        if (!stream_loop_takes(&l->loop, item) || l->is_over)
                 return;
         if (perfd_item_record(item) == PERFD_SAMPLE) {
                 take(l, item);
@@ -207,6 +209,7 @@ int live_source_run(Perfctl *p, const SampleSource *s) {
         perfd_callbacks callbacks = PERFD_CALLBACKS_INIT;
         Live l = { .p = p, .source = s,
                    .loop = { .p = p, .duration = p->command ? 0 : s->duration, .may_lose = perfctl_get(p, "allow-loss"), .is_full = is_over,
+                             .loss.advice = "a lower --frequency, or --filter, makes them fewer",
                              .tick = s->tick ? on_tick : NULL } };
         int r = command_check(p);
 

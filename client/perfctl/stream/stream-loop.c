@@ -21,6 +21,10 @@
 #include "client/perfctl/base/terminal.h"
 #include "client/perfctl/base/text.h"
 
+#define LOOK_EACH 64                    /* items */
+#define LOOK_NSEC UINT64_C(10000000)    /* where each item is given its time */
+#define GRACE_NSEC UINT64_C(1000000000) /* for what came before the first signal */
+
 void put_stream_start(Json *j, const perfd_start *s, bool is_of_several) {
         json_begin(j, '{');
         JSON_STRING(j, "kind", "start");
@@ -132,7 +136,10 @@ static int compare(const Perfctl *p, const perfd_end *end) {
 
 /* What ended as it was asked to: whether all was there. */
 static int judge_losses(const StreamLoop *l, const perfd_end *end) {
-        return end->n_lost == 0 || l->may_lose ? PERFCTL_OK : PERFCTL_LOST;
+        if (l->n_unread > 0)
+                (void)perfctl_fail(l->p, PERFCTL_OK, "%" PRIu64 " items that had come before the signal were not read any more: they were more than a "
+                                   "second's work", l->n_unread);
+        return (end->n_lost == 0 && l->n_unread == 0) || l->may_lose ? PERFCTL_OK : PERFCTL_LOST;
 }
 
 /* JSON has all of it in its own lines. But nobody may be looking at these when it says that something is missing. */
@@ -175,6 +182,8 @@ static int wait_for(struct pollfd *fds, nfds_t n, StreamLoop *l) {
 static void on_signals(StreamLoop *l, Signals signals) {
         if (signals.child)
                 command_look(&l->command);
+        if (signals.end && l->signalled == 0 && l->command.pid == 0)
+                l->signalled = clock_read(CLOCK_MONOTONIC);
         if (signals.end && l->command.pid > 0 && !l->command.ended)
                 (void)kill(l->command.pid, SIGTERM);
         l->is_told = l->is_told || l->command.ended || (signals.end && l->command.pid == 0);
@@ -227,8 +236,76 @@ static void look_for_events(StreamLoop *l) {
         l->is_orphaned = l->command.pid == 0 && !removed_events_any_left(l->p, &l->words);
 }
 
+static bool is_enough(const StreamLoop *l) {
+        return l->is_told || l->is_orphaned || l->is_keeper_lost || is_full(l) ||
+               (l->deadline > 0 && clock_read(CLOCK_MONOTONIC) >= l->deadline);
+}
+
+/* A failure is that of the connection, which the next call that reads it says. */
+static void look(StreamLoop *l) {
+        struct pollfd signals = { .fd = signals_fd(), .events = POLLIN };
+
+        if (poll(&signals, 1, 0) > 0)
+                on_signals(l, signals_take());
+        if (l->stopping || !is_enough(l))
+                return;
+        l->stopping = true;
+        (void)perfd_stream_stop(l->p->client);
+}
+
+void stream_loop_look(StreamLoop *l) {
+        if (l->n_looks++ % LOOK_EACH == 0)
+                look(l);
+}
+
+/* A time of this machine on the stream's clock. */
+static uint64_t stream_time(const StreamLoop *l, uint64_t monotonic) {
+        return daemon_clock_now(&l->clock) + monotonic - clock_read(CLOCK_MONOTONIC);
+}
+
+/* Of a host that does not say it, all that comes is wanted. */
+void stream_loop_ask_clock(StreamLoop *l) {
+        HostWall wall;
+
+        if (!l->p->host)
+                return;
+        wall = host_wall_ask(l->p);
+        l->clock = wall.clock;
+        l->has_clock = wall.is_known;
+}
+
+void stream_loop_set_clock(StreamLoop *l, const perfd_start *start) {
+        if (!l->p->host)
+                l->has_clock = daemon_clock_here(start->clock, &l->clock);
+}
+
+static void look_at_end(StreamLoop *l) {
+        const uint64_t end = l->signalled > 0 && (l->deadline == 0 || l->signalled < l->deadline) ? l->signalled : l->deadline;
+
+        if (!l->has_clock || end == l->until_of)
+                return;
+        l->until = stream_time(l, end);
+        l->until_of = end;
+}
+
+bool stream_loop_takes(StreamLoop *l, const perfd_item *item) {
+        const uint64_t now = clock_read(CLOCK_MONOTONIC);
+
+        if (now >= l->next_look) {
+                l->next_look = now + LOOK_NSEC;
+                look(l);
+                if (now >= l->next_tick)
+                        tick(l);
+                l->is_late = l->signalled > 0 && now > l->signalled + GRACE_NSEC;
+        }
+        look_at_end(l);
+        if (l->until > 0 && perfd_item_time(item) > l->until)
+                return false;
+        l->n_unread += l->is_late && perfd_item_record(item) == PERFD_SAMPLE;
+        return !l->is_late;
+}
+
 static int run(StreamLoop *l) {
-        bool enough;
         int r;
 
         for (;;) {
@@ -248,9 +325,7 @@ static int run(StreamLoop *l) {
                 }
                 (void)watch_loss_tell(&l->loss, l->p, clock_read(CLOCK_MONOTONIC));
                 look_for_events(l);
-                enough = l->is_told || l->is_orphaned || l->is_keeper_lost || is_full(l) ||
-                         (l->deadline > 0 && clock_read(CLOCK_MONOTONIC) >= l->deadline);
-                if (!enough || l->stopping)
+                if (l->stopping || !is_enough(l))
                         continue;
                 l->stopping = true;
                 if (perfd_stream_stop(l->p->client) != 0)

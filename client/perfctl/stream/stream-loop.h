@@ -6,6 +6,7 @@
 
 #include "client/perfctl/command-line/command.h"
 #include "client/perfctl/print/json.h"
+#include "client/perfctl/base/daemon-clock.h"
 #include "client/perfctl/base/perfctl.h"
 #include "client/perfctl/events/removed-events.h"
 #include "client/perfctl/events/subscribe-events.h"
@@ -43,6 +44,13 @@ typedef struct StreamLoop {
         TaskEnds tasks;  /* of --pid and --tid */
         bool is_told;    /* by a signal, or by the end of the command or of the last task, that it is enough */
         bool stopping;
+
+        DaemonClock clock; /* of the stream, if the verb has asked for it: for stream_loop_takes() */
+        bool has_clock;
+        uint64_t until, until_of; /* of that clock: what is later is not wanted; of CLOCK_MONOTONIC, the same; 0: there is no end yet */
+        uint64_t signalled; /* CLOCK_MONOTONIC, ns, when the first signal was seen, without a command; 0: there was none */
+        uint64_t n_looks, next_look, n_unread; /* next_look: of CLOCK_MONOTONIC, ns */
+        bool is_late; /* too long after that signal */
         bool is_orphaned; /* it ends because none of the events is left */
         int code; /* of the end */
 } StreamLoop;
@@ -55,6 +63,20 @@ typedef struct StreamLoop {
  */
 int stream_loop_run(StreamLoop *loop, const perfd_subscription *subscription, const perfd_callbacks *callbacks,
                     int (*choose)(void *userdata, const EventWords *words, perfd_subscription *subscription));
+/*
+ * For the verb's callback of items. The library gives all that waits in one call, as much as the queue holds; a verb that needs long for an
+ * item, for its names perhaps, would hear of no signal and of no time that is over until it has read all of it, while more comes. So these
+ * look, now and then, at what ends the stream.
+ */
+void stream_loop_look(StreamLoop *loop);
+/*
+ * The same, and what is due by `tick` is done; before the callback does anything else. Whether the item is wanted: not if it is of a time
+ * after --for, or after a signal, or if it had not been read yet a second after that signal.
+ */
+bool stream_loop_takes(StreamLoop *loop, const perfd_item *item);
+/* Times of items can be told from now on: asked of another host before the stream begins, and set when it does. */
+void stream_loop_ask_clock(StreamLoop *loop);
+void stream_loop_set_clock(StreamLoop *loop, const perfd_start *start);
 /* The output is printed; says on stderr what `n` of `what` ("items") there were and what was lost, and judges it. */
 void stream_loop_end(StreamLoop *loop, const perfd_end *end, uint64_t n, const char *what);
 

@@ -206,6 +206,7 @@ static void on_start(void *userdata, const perfd_start *s) {
         Json j = json_of(&t->p->out);
 
         t->wall_offset = s->wall_offset;
+        stream_loop_set_clock(&t->loop, s);
         if (!t->p->host)
                 kallsyms_init(&t->symbols, s);
         for (size_t i = 0; i < t->keys.n_subjects && !t->names; i++)
@@ -242,6 +243,8 @@ static void on_item(void *userdata, const perfd_item *item) {
         const uint8_t *key;
         size_t length;
 
+        if (!stream_loop_takes(&t->loop, item))
+                return;
         if (record == PERFD_SAMPLE) {
                 key = subject_encode(subject_of(t), item, find_frame(t, item), &length);
                 tally_add(&t->tally, key, length, perfd_item_period(item) > 0 ? perfd_item_period(item) : 1);
@@ -288,6 +291,7 @@ static int choose(void *userdata, const EventWords *words, perfd_subscription *s
 
         free(t->fields);
         t->fields = NULL;
+        stream_loop_ask_clock(&t->loop);
         r = count_choose_fields(t->p, &columns, words, &t->fields, &s->n_fields);
         s->fields = t->fields;
         s->payload = s->n_fields > 0 ? PERFD_PAYLOAD_FIELDS : PERFD_PAYLOAD_RAW;

@@ -184,6 +184,7 @@ static void on_item(void *userdata, const perfd_item *item) {
         uint64_t wall;
 
         w->received++;
+        stream_loop_look(&w->loop);
         if (is_full(w))
                 return;
         if (w->names) {
