@@ -26,20 +26,9 @@
 #define CHAIN_MAX ((size_t)1024)        /* addresses, as sysctl kernel.perf_event_max_stack allows at most, and what parts them */
 #define KERNEL_ADDRESS (UINT64_C(1) << 63)
 
-/* ---- failing ------------------------------------------------------------------------------------------------------------------ */
-
-void recorder_check(Recorder *r, int code) {
-        if (code == 0 || r->has_failed)
-                return;
-        (void)perfctl_fail(r->p, PERFCTL_FAILED, "%s", perfd_recording_writer_error(r->writer));
-        r->has_failed = true;
-}
-
 static bool is_full(const void *userdata) {
         return ((const Recorder *)userdata)->has_failed;
 }
-
-/* ---- the stream ----------------------------------------------------------------------------------------------------------------- */
 
 static uint32_t clock_of(const char *name) {
         static const struct {

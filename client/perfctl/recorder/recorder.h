@@ -81,9 +81,6 @@ typedef struct RecorderId {
         uint64_t id;
 } RecorderId;
 
-/* Says what the writer has to say, once; the stream is then told to end. */
-void recorder_check(Recorder *r, int code);
-
 /* files.c: the first file, and nothing in it. 0, or an exit status after a message. */
 int recorder_open(Recorder *r);
 /* What stands before the records, when all events are known; what fails is said, and in has_failed. */
@@ -111,7 +108,9 @@ bool recorder_event_find(const char *event, perfd_recorded_event *ret);
 /* Flags of an attr by what stands behind a name: "cycles:u", "cpu/config=0x3c/k". */
 void recorder_event_modifiers(const char *event, perfd_recorded_event *ret);
 
-/* records.c: a side record of the stream. 0, or what perfd_recording_writer_put() gave. */
+/* records.c: says what the writer has to say, once; the stream is then told to end. */
+void recorder_check(Recorder *r, int code);
+/* A side record of the stream. 0, or what perfd_recording_writer_put() gave. */
 int recorder_put_side_record(Recorder *r, const perfd_item *item);
 /* A sample of that process comes: what its side records said is in the file, too. The same. */
 int recorder_put_sampled(Recorder *r, uint32_t pid);

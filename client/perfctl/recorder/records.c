@@ -8,6 +8,13 @@
 #define RECORD_ROOM ((size_t)65528)
 #define MISC_MMAP_BUILD_ID (1U << 14) /* PERF_RECORD_MISC_MMAP_BUILD_ID, since Linux 5.12 */
 
+void recorder_check(Recorder *r, int code) {
+        if (code == 0 || r->has_failed)
+                return;
+        (void)perfctl_fail(r->p, PERFCTL_FAILED, "%s", perfd_recording_writer_error(r->writer));
+        r->has_failed = true;
+}
+
 int recorder_put_record(Recorder *r, uint32_t type, uint16_t misc, const void *bytes, size_t n, perfd_text text, const RecorderId *id) {
         static uint8_t record[RECORD_ROOM]; /* there is one thread */
         const size_t whole = text.length > 0 ? (n + text.length + 8) & ~(size_t)7 : (n + 7) & ~(size_t)7;
