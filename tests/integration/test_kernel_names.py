@@ -93,7 +93,10 @@ def test_granted():
             {"event": "external:told", "fields": [pb.ExternalField(name="n", type="u32")]},
             {"event": "page-faults", "name": "counts", "interval": 1_000_000_000})
         all_refused(ann, bob, eve)
-        add(root, CHAINS)
+        chains = pb.SelectRequest(names=["chains"])
+        add(root, {**CHAINS, "disabled": True})
+        all_refused(ann, bob, eve)
+        root.request(enable=chains)
         equal(ask(ann, address).names[0].symbol, b"vfs_read", "what ann is told")
         all_refused(bob, eve)
         limited.request(hello=pb.Hello(protocol=1, program="limited", limit=pb.Limit(name="somebody", events=["calls"], status=True)))
@@ -107,7 +110,14 @@ def test_granted():
             with daemon.client() as by_predicate:
                 by_predicate.request(hello=pb.Hello(protocol=1, program="limited", limit=pb.Limit(name="somebody", events=["*"], where=where)))
                 all_refused(by_predicate)
-        root.request(remove=pb.SelectRequest(names=["chains"]))
+        root.request(disable=chains)
+        all_refused(ann)
+        root.request(enable=chains)
+        done = perfctl(daemon, ANN, "watch", "chains", "--count", "1")
+        equal(done.returncode, 0, done.stderr)
+        root.request(disable=chains)
+        equal(ask(ann, address).names[0].symbol, b"vfs_read", "what ann is told of addresses that she has got")
+        root.request(remove=chains)
         all_refused(ann)
         equal(ask(root, address).names[0].symbol, b"vfs_read", "what root is told")
 

@@ -61,7 +61,12 @@ ReadBudget *readers_charged(Readers *s) {
         return read_budget_ref(budget_of_request(s));
 }
 
-void readers_charge_main(Readers *s, nsec_t spent) {
+MainWork readers_begin_main(const Readers *s) {
+        return (MainWork){ .began = clock_now(CLOCK_THREAD_CPUTIME_ID), .served = s->operations->served };
+}
+
+void readers_end_main(Readers *s, MainWork work) {
+        const nsec_t spent = clock_now(CLOCK_THREAD_CPUTIME_ID) - work.began - (s->operations->served - work.served);
         ReadBudget *b = budget_of_request(s);
 
         if (b)

@@ -14,8 +14,12 @@ ReadBudget *readers_budget_of(Readers *s, uint32_t uid);
 uint64_t readers_charge(Readers *s, uint64_t uid);
 /* A reference to whose budget that is; NULL: nobody's, or root's, which has none, or there is no memory for it. */
 ReadBudget *readers_charged(Readers *s);
-/* By main itself. */
-void readers_charge_main(Readers *s, nsec_t spent);
+/* What main itself does between both is charged, but not what it serves of others meanwhile. */
+typedef struct MainWork {
+        nsec_t began, served; /* of the thread's CPU */
+} MainWork;
+MainWork readers_begin_main(const Readers *s);
+void readers_end_main(Readers *s, MainWork work);
 /* OperationHooks.postpones */
 bool readers_postpone(void *userdata, uid_t uid, nsec_t now, nsec_t *ret_until);
 /* No reader has one any more. */

@@ -148,10 +148,10 @@ static void learn_comms(Readers *s, const TaskScan *scan) {
 
 /* For who is the first to subscribe, again and again if it leaves: charged, but for those who are served meanwhile. */
 static int scan_processes(Readers *s, TaskScan **ret, Explanation *e) {
-        nsec_t served = s->operations->served, began = clock_now(CLOCK_THREAD_CPUTIME_ID);
+        const MainWork work = readers_begin_main(s);
         int r = process_scan(s->attr.clock, s->host->cgroups.path, ret, e);
 
-        readers_charge_main(s, clock_now(CLOCK_THREAD_CPUTIME_ID) - began - (s->operations->served - served));
+        readers_end_main(s, work);
         return r;
 }
 

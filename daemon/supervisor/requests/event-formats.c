@@ -132,7 +132,7 @@ static int add_machine(Perfd__V1__EventFormatsReply *reply) {
 
 int handle_event_formats(RequestContext *a, Explanation *e) {
         const Perfd__V1__EventFormatsRequest *q = a->request->event_formats;
-        const nsec_t began = clock_now(CLOCK_THREAD_CPUTIME_ID), served = a->requests->operations->served;
+        const MainWork work = readers_begin_main(a->requests->readers);
         Perfd__V1__EventFormatsReply *reply;
         int r;
 
@@ -150,6 +150,6 @@ int handle_event_formats(RequestContext *a, Explanation *e) {
                 r = add_machine(reply);
         if (r == 0)
                 r = add_formats(a->requests, reply, e);
-        readers_charge_main(a->requests->readers, clock_now(CLOCK_THREAD_CPUTIME_ID) - began - (a->requests->operations->served - served));
+        readers_end_main(a->requests->readers, work);
         return r;
 }

@@ -2,10 +2,10 @@
  * Names of kernel frames, for clients that may not read /proc/kallsyms, or are on another host.
  *
  * It must not tell who does not know it where the kernel lies (KASLR): an address that is asked for at random, and has a name, would. So those
- * are answered to clients that get addresses of the kernel anyway, in samples: of an event that is there, with an ip or a callchain of the
- * kernel, whose samples the socket, the rules and the limit of the connection grant. One of these addresses, whose low bits say which function
- * it is in, and a copy of the kernel are all that it takes. With a predicate nobody knows whether there is ever one. Nothing is kept of what was delivered: it would cost the dispatcher
- * something for each sample.
+ * are answered to clients that get addresses of the kernel anyway, in samples: of an event that is enabled, or has delivered samples before,
+ * with an ip or a callchain of the kernel, whose samples the socket, the rules and the limit of the connection grant. One of these addresses,
+ * whose low bits say which function it is in, and a copy of the kernel are all that it takes. With a predicate nobody knows whether there is
+ * ever one. Nothing is kept of what each client got: it would cost the dispatcher something for each sample.
  *
  * The list of symbols is read as a trial is run, with checkpoints, and is kept while somebody goes on asking.
  */
@@ -32,15 +32,22 @@ static bool has_kernel_addresses(const struct perf_event_attr *attr) {
         return attr->sample_type & (PERF_SAMPLE_IP | PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_BRANCH_STACK) && !attr->exclude_kernel;
 }
 
+static bool has_delivered(const Event *event) {
+        for (uint32_t i = 0; i < event->n_slots; i++)
+                if (counter_get(&event->counters[i].delivered) > 0)
+                        return true;
+        return false;
+}
+
 static int check_access(const RequestContext *a, Explanation *e) {
         if (!a->access.is_limited && connection_peer(a->connection)->may_change)
                 return 0; /* it may add such an event */
         for (const Registration *g = a->requests->events->registrations; g; g = g->next)
                 if (!g->event->external && g->plan.n_attrs > 0 && has_kernel_addresses(&g->plan.attrs[0]) &&
-                    access_has_all_samples(&a->access, g->event->spec.name))
+                    access_has_all_samples(&a->access, g->event->spec.name) && (g->enabled || has_delivered(g->event)))
                         return 0;
         return refuse(e, REFUSED_DENIED, "not-granted", "names of kernel addresses are for those who get such addresses of perfd: there is no event "
-                      "with an ip or a callchain of the kernel whose samples are granted here without a predicate");
+                      "with an ip or a callchain of the kernel whose samples are granted here without a predicate, and which is enabled or was");
 }
 
 /* ---- the list ---------------------------------------------------------------------------------------------------------------------- */
@@ -129,7 +136,7 @@ static int answer(Requests *s, const Perfd__V1__KernelNamesRequest *q, Perfd__V1
 
 int handle_kernel_names(RequestContext *a, Explanation *e) {
         const Perfd__V1__KernelNamesRequest *q = a->request->kernel_names;
-        const nsec_t began = clock_now(CLOCK_THREAD_CPUTIME_ID), served = a->requests->operations->served;
+        const MainWork work = readers_begin_main(a->requests->readers);
         Perfd__V1__KernelNamesReply *reply;
         int r;
 
@@ -146,6 +153,6 @@ int handle_kernel_names(RequestContext *a, Explanation *e) {
         a->response->body_case = PERFD__V1__RESPONSE__BODY_KERNEL_NAMES;
         a->response->kernel_names = reply;
         r = answer(a->requests, q, reply, e);
-        readers_charge_main(a->requests->readers, clock_now(CLOCK_THREAD_CPUTIME_ID) - began - (a->requests->operations->served - served));
+        readers_end_main(a->requests->readers, work);
         return r;
 }
