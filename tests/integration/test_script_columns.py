@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """What perfctl script prints of a recording of perf if it is told which columns: the same as it has of each sample as JSON. Needs root, for
 perf record."""
+import json
 import os
 import sys
 
@@ -38,7 +39,7 @@ def test_columns():
     for s in samples():
         ip, name, dso = place(chain(s)[0])
         firsts.append("\t".join([s["comm"], s["event"], ip]))
-        expected.append("\t".join([dso, ip, name, *(str(s[key]) for key in ("comm", "pid", "tid", "cpu")), seconds(s["time"]), s["event"], str(s["period"])]))
+        expected.append("\t".join([dso, ip, name, *("-" if s[key] is None else str(s[key]) for key in ("comm", "pid", "tid", "cpu")), seconds(s["time"]), s["event"], str(s["period"])]))
         expected += ["\t".join([d, i, n] + [""] * 7) for i, n, d in map(place, chain(s)[1:])]
     equal(rows, expected, "rows")
     equal(lines("--fields=comm,event,ip", "-G")[1:], firsts, "without callers")
@@ -55,6 +56,15 @@ def test_changed_columns():
         check(text in said, said)
 
 
+def json_of(*words):
+    return [json.loads(line) for line in test_views.perfctl("script", "--json", "-i", recording(), *words).stdout.splitlines()]
+
+
+def outer(sample):
+    """Its functions without what was inlined into them."""
+    return [(part, frame) for part in ("kernel_callchain", "user_callchain") for frame in sample.get(part, []) if not frame.get("inlined")]
+
+
 def test_depth():
     """The innermost functions alone, of the kernel and of the program; in columns and on lines of their own."""
     def lengths(depth):
@@ -65,6 +75,21 @@ def test_depth():
         equal(rows, [ip + "\t" + (s["comm"] if i == 0 else "") for s in samples() for i, (ip, *_) in enumerate(map(place, chain(s)[:depth]))], "columns")
         text = [line.split("\t")[2] for line in lines("--max-stack", str(depth)) if line.startswith("\t")]
         equal(text, [place(frame)[0] for s in samples() for frame in chain(s)[:depth]], "lines")
+
+
+def test_json():
+    """Its callchains are as deep as they are asked for, or left out; all else stays."""
+    def without(sample):
+        return {key: value for key, value in sample.items() if not key.endswith("_callchain")}
+    for depth, words in (2, []), (1, ["--inline"]):
+        whole = json_of("cpu-clock", *words)
+        check(any(len(s.get("kernel_callchain", [])) > 2 and "user_callchain" in s for s in whole), "a callchain of both")
+        cut = json_of("cpu-clock", "--max-stack", str(depth), *words)
+        equal([without(s) for s in cut], [without(s) for s in whole], "samples")
+        for one, all_of_it in zip(cut, whole):
+            check(all(one[key] for key in one if key.endswith("_callchain")), one)
+            equal(outer(one), outer(all_of_it)[:depth], f"the {depth} innermost functions of {all_of_it}")
+    equal(json_of("cpu-clock", "-G"), [without(s) for s in whole], "without callchains")
 
 
 def test_no_such_comm():
@@ -121,7 +146,7 @@ def test_part():
         equal(lines("-F", "time", "--time", part)[1:], theirs(part), part)
     equal(len(lines("-F", "time", "--time", "0%-100%")) - 1, len(samples()), "all")
     for words in ["--time", "20%-10%"], ["--time", "10%"], ["--time", "10%-200%"], ["--max-stack", "0"], ["--max-stack", "1", "-G"], \
-            ["--max-stack", "1", "--json"], ["--max-stack", "1", "--no-symbols"], ["-F", "comm,,ip"], ["-F", "comm", "--json"], ["-G", "--json"], \
+            ["--max-stack", "1", "--json", "-G"], ["--max-stack", "1", "--no-symbols"], ["-F", "comm,,ip"], ["-F", "comm", "--json"], \
             ["-F", "sym", "--no-symbols"]:
         test_views.run(test_views.PERFCTL, "script", "-i", recording(), *words, status=2)
 

@@ -61,16 +61,17 @@ static const NamedFrame *put_named_frames(Json *j, const NamedFrame *frame, bool
 /* frames: from the one of its first address on, of a program to the last one; NULL: they have no names. Gives those that are left. */
 static const NamedFrame *put_callchain(Json *j, const ItemPlans *plans, const perfd_item *item, perfd_callchain part, const char *name,
                                        const NamedFrame *frames) {
+        const NamedFrame *const end = frames ? plans->frames + plans->n_frames : NULL;
         const uint64_t *addresses;
         size_t n = perfd_item_callchain(item, part, &addresses);
 
         if (frames && part == PERFD_CALLCHAIN_USER)
-                n = (size_t)(plans->frames + plans->n_frames - frames);
+                n = (size_t)(end - frames);
         if (n == 0)
                 return frames;
         json_put_name(j, name);
         json_begin(j, '[');
-        for (size_t i = 0; frames && part == PERFD_CALLCHAIN_USER ? frames < plans->frames + plans->n_frames : i < n; i++)
+        for (size_t i = 0; (i < n || (frames && part == PERFD_CALLCHAIN_USER)) && (!frames || frames < end); i++)
                 if (frames)
                         frames = put_named_frames(j, frames, plans->has_lines);
                 else if (plans && plans->has_frames)
@@ -85,6 +86,8 @@ void frames_put_json(Json *j, ItemPlans *plans, const perfd_item *item) {
         const NamedFrame *frames = plans && plans->has_frames ? plans->frames : NULL;
         const ChainBegin begin = chain_begin(j->out);
 
+        if (plans && plans->has_no_calls)
+                return;
         if (j->comma && chain_texts_put(plans, j->out))
                 return;
         frames = put_callchain(j, plans, item, PERFD_CALLCHAIN_KERNEL, "kernel_callchain", frames);

@@ -62,7 +62,8 @@ typedef struct ItemPlans {
         bool has_frames;      /* JSON: callchains are lists of frames, and not of addresses */
         bool has_lines;       /* JSON: these have source lines */
         const NamedFrame *frames; /* JSON: of the item that is to be printed, as frame_names_of() has them; NULL: it has no names */
-        size_t n_frames;  /* of them: more than its callchain, where its stack was unwound */
+        size_t n_frames;  /* of them: more than its callchain, where its stack was unwound, or fewer, where only some were asked for */
+        bool has_no_calls;    /* JSON: callchains are left out */
         uint64_t frames_number; /* of them, as of frame_names_number(); 0: they have none */
         struct ChainTexts *chains; /* what was written of frames that have a number; NULL: nothing yet */
         ItemPlan **list;      /* by a hash of the id */

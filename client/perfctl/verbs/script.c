@@ -63,6 +63,7 @@ static int print(Perfctl *p, SampleSource *source, SampleColumns *columns) {
         int code;
 
         s.plans.has_lines = source->has_inlined;
+        s.plans.has_no_calls = perfctl_get(p, "hide-call-graph");
         s.text.symbols = &s.symbols;
         s.text.is_cut = perfctl_get(p, "max-stack");
         s.text.plans = p->human ? NULL : &s.plans;
@@ -88,16 +89,13 @@ static int choose_columns(const Perfctl *p, SampleSource *source, SampleColumns 
         source->frames_max = has_calls ? depth : 1;
         if (depth > 0 && !has_calls)
                 return perfctl_fail(p, PERFCTL_USAGE, "--max-stack and --hide-call-graph exclude each other");
-        if (depth > 0 && p->json)
-                return perfctl_fail(p, PERFCTL_USAGE, "--max-stack is for text: JSON has callchains as lists, of which the innermost functions are the first");
         if (depth > 0 && !source->has_names)
                 return perfctl_fail(p, PERFCTL_USAGE, "--max-stack and --no-symbols exclude each other");
-        if (!has_calls && p->json)
-                return perfctl_fail(p, PERFCTL_USAGE, "--hide-call-graph is for text: with --json, --no-symbols spares what callchains take");
+        source->has_names &= has_calls || !p->json;
         if (!fields)
                 return 0;
         if (p->json)
-                return perfctl_fail(p, PERFCTL_USAGE, "--fields is for text: with --json each sample has all that is known");
+                return perfctl_fail(p, PERFCTL_USAGE, "--fields is for text: with --json each sample has all keys, and jq(1) chooses some, as jq -c '{time,comm,fields}'");
         r = sample_columns_init(columns, p, fields);
         if (r == 0 && !source->has_names && sample_columns_have_names(columns))
                 r = perfctl_fail(p, PERFCTL_USAGE, "--no-symbols and --fields sym, symoff, dso and srcline exclude each other");
