@@ -10,6 +10,7 @@
 #define MMAP_BUILD_ID (1U << 14) /* PERF_RECORD_MISC_MMAP_BUILD_ID */
 #define COMM_EXEC (1U << 13)
 #define KSYMBOL_UNREGISTER 1U
+#define KSYMBOL_FUNCTION 0U /* PERF_RECORD_KSYMBOL_TYPE_UNKNOWN: of no code that is loaded, but a function that record --host was told */
 #define CPU_MODE 7U
 #define KERNEL_MODE 1U
 #define BUILD_ID_FEATURE 2
@@ -65,14 +66,31 @@ static int feed_task(perfd_symbolizer *s, Bytes *b, const perfd_recorded *record
         return pid == bytes_u32(b) ? perfd_symbolizer_exit(s, pid) : 0; /* tid: its first thread */
 }
 
+/* "vfs_read", "ext4_readdir [ext4]" */
+static void part_function(perfd_text *name, perfd_text *ret_dso) {
+        static const char kernel[] = "[kernel.kallsyms]";
+        const char *module = memrchr(name->bytes, ' ', name->length);
+        const size_t n = module ? (size_t)(module - name->bytes) : 0;
+
+        *ret_dso = (perfd_text){ .bytes = kernel, .length = sizeof(kernel) - 1 };
+        if (n == 0 || n + 4 > name->length || module[1] != '[' || name->bytes[name->length - 1] != ']')
+                return;
+        *ret_dso = (perfd_text){ .bytes = module + 1, .length = name->length - n - 1 };
+        name->length = n;
+}
+
 static int feed_ksymbol(perfd_symbolizer *s, Bytes *b, uint64_t time) {
         const uint64_t address = bytes_u64(b), length = bytes_u32(b);
-        const uint16_t flags = (bytes_u16(b), bytes_u16(b));
+        const uint16_t type = bytes_u16(b), flags = bytes_u16(b);
+        perfd_text name, dso;
         int r;
 
         if (b->failed)
                 return 0;
-        r = perfd_symbolizer_ksymbol(s, time, address, length, take_text(b), (flags & KSYMBOL_UNREGISTER) != 0);
+        name = dso = take_text(b);
+        if (type == KSYMBOL_FUNCTION)
+                part_function(&name, &dso);
+        r = symbolizer_add_code(s, time, address, length, name, dso, (flags & KSYMBOL_UNREGISTER) != 0);
         return r < 0 ? r : 0;
 }
 

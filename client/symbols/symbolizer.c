@@ -201,6 +201,10 @@ int perfd_symbolizer_exit(perfd_symbolizer *s, uint32_t pid) {
 }
 
 int perfd_symbolizer_ksymbol(perfd_symbolizer *s, uint64_t time, uint64_t addr, uint64_t length, perfd_text name, bool is_unregister) {
+        return symbolizer_add_code(s, time, addr, length, name, name, is_unregister);
+}
+
+int symbolizer_add_code(perfd_symbolizer *s, uint64_t time, uint64_t addr, uint64_t length, perfd_text name, perfd_text dso, bool is_unregister) {
         perfd_mapping m = PERFD_MAPPING_INIT;
         Mapping one = { .start = addr, .end = addr + length, .time = time };
         Process *p = kernel_process(s);
@@ -212,7 +216,7 @@ int perfd_symbolizer_ksymbol(perfd_symbolizer *s, uint64_t time, uint64_t addr, 
         if (length == 0)
                 return 0;
         m.pid = NOWHERE;
-        m.path = name;
+        m.path = dso;
         if (!is_unregister) {
                 one.dso = dso_get(s, DSO_CODE, &m);
                 one.name = strndup(name.bytes, name.length);

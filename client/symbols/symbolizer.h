@@ -210,3 +210,6 @@ int64_t symbols_clock(void);
 static inline perfd_text symbols_text(const char *text) {
         return (perfd_text){ .bytes = text, .length = strlen(text) };
 }
+
+/* symbolizer.c: as perfd_symbolizer_ksymbol(), of what is a part of that dso. */
+int symbolizer_add_code(perfd_symbolizer *s, uint64_t time, uint64_t addr, uint64_t length, perfd_text name, perfd_text dso, bool is_unregister);

@@ -62,7 +62,7 @@ def far(relay):
 def traced(pid, **more):
     """(daemon, relay) of a host that traces that process: calls, with fields, and pages that it touches first, with callchains."""
     with Daemon(**more) as daemon, Relay(daemon) as relay, daemon.client() as client:
-        add(client, {"event": EVENTS[0], "name": "calls", "filter": EVENTS[2], "target": pb.Target(pids=[pid])},
+        add(client, {"event": EVENTS[0], "name": "calls", "filter": EVENTS[2], "callchain": pb.CALLCHAIN_KERNEL, "target": pb.Target(pids=[pid])},
             {"event": "page-faults", "name": "faults", "period": 1, "callchain": pb.CALLCHAIN_BOTH, "target": pb.Target(pids=[pid])})
         yield daemon, relay
 
@@ -97,6 +97,10 @@ def check_same(there, here):
     chains = [[[frame["ip"] for frame in s.get(part) or ()] for part in ("kernel_callchain", "user_callchain")] for s in there]
     equal(chains, [[[frame["ip"] for frame in s.get(part) or ()] for part in ("kernel_callchain", "user_callchain")] for s in here], "callchains")
     check(any(user for _, user in chains), "no callchain")
+    named = [[[(frame["symbol"], frame["offset"], frame["dso"]) for frame in s.get("kernel_callchain") or ()] for s in samples] for samples in (there, here)]
+    equal(named[0], named[1], "functions of the kernel")
+    check(named[0][0] or named[0][-1], "no function of the kernel")
+    equal([frame for chain in named[0] for frame in chain if frame[0] is None or frame[2] != "[kernel.kallsyms]"], [], "what has no name")
 
 
 def test_as_there():
@@ -163,6 +167,7 @@ def test_rotated():
             equal({s["comm"] for s in samples} - {"worker"}, set(), "names of threads")
             ahead = said["features"]["CLOCK_DATA"]["wall_clock_ns"] - said["features"]["CLOCK_DATA"]["clockid_time_ns"] - HOUR
             check(abs(ahead - (time.time_ns() - time.clock_gettime_ns(time.CLOCK_MONOTONIC))) < HOUR // 100, "the wall time of that host")
+            equal([s for s in samples for frame in s.get("kernel_callchain") or () if frame["symbol"] is None], [], "functions without a name")
             equal({s["fields"].get("id") for s in samples if s["event"] == "calls"} - {int(EVENTS[2].split()[-1])}, set(), "fields")
             equal(len(lines_of_perf(path, "event")), len(samples), "samples of perf script")
             found.update(s["event"] for s in samples)

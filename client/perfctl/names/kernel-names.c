@@ -160,3 +160,14 @@ bool kernel_names_find(KernelNames *k, uint64_t address, perfd_frame *frame) {
         frame->note = "";
         return true;
 }
+
+bool kernel_names_function(KernelNames *k, uint64_t address, KernelFunction *ret) {
+        const KnownFunction *known;
+
+        kernel_names_want(k, &address, 1);
+        known = find_known(k, address);
+        if (!known || !known->symbol)
+                return false;
+        *ret = (KernelFunction){ .start = known->begin, .end = known->end, .symbol = known->symbol, .dso = known->dso };
+        return true;
+}

@@ -14,5 +14,11 @@ KernelNames *kernel_names_new(const Perfctl *p);
 KernelNames *kernel_names_free(KernelNames *k);
 /* What is asked for soon, and not known yet, in one request. What goes wrong is said once, and then all is unknown. */
 void kernel_names_want(KernelNames *k, const uint64_t *addresses, size_t n);
+/* What is known of the function that has the address; texts as below. False: there is none. */
+typedef struct KernelFunction {
+        uint64_t start, end;
+        const char *symbol, *dso; /* "[kernel.kallsyms]", "[ext4]" */
+} KernelFunction;
+bool kernel_names_function(KernelNames *k, uint64_t address, KernelFunction *ret);
 /* symbol, dso and offset of a frame, whose texts live as long as `k`. False: there is no function, and *frame stays as it was. */
 bool kernel_names_find(KernelNames *k, uint64_t address, perfd_frame *frame);

@@ -160,6 +160,7 @@ static void begin_next(Recorder *r) {
         if (recorder_open(r) != 0)
                 return;
         remove_oldest(r);
+        kernel_functions_renew(&r->functions);
         recorder_put_head(r);
         if (!r->has_failed)
                 recorder_check(r, build_ids_put(&r->build_ids, r->writer));

@@ -151,6 +151,10 @@ static void put_sample(Recorder *r, const perfd_item *item, const RecorderEvent 
                 user_stack_of_item(item, &s);
         if (s.ip == 0)
                 s.ip = n_kernel > 0 ? kernel[0] : n_user > 0 ? user[0] : 0;
+        if (r->p->host) {
+                recorder_check(r, kernel_functions_put(r, kernel, n_kernel, e->id, s.id.time));
+                recorder_check(r, kernel_functions_put(r, &s.ip, e->event.sample_type & PERF_SAMPLE_IP ? 1 : 0, e->id, s.id.time));
+        }
         recorder_check(r, perfd_recording_writer_put_sample(r->writer, s.ip == 0 || s.ip >= KERNEL_ADDRESS ? PERF_RECORD_MISC_KERNEL :
                                                                                                     PERF_RECORD_MISC_USER, &s));
         r->n_samples++;
@@ -250,6 +254,7 @@ static void recorder_deinit(Recorder *r) {
         free(r->pids);
         free(r->remote.name);
         free(r->remote.kernel);
+        kernel_functions_deinit(&r->functions);
         task_names_deinit(&r->remote.tasks);
         proc_tasks_deinit(&r->early);
         proc_tasks_deinit(&r->here);

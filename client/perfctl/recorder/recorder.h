@@ -3,6 +3,7 @@
 
 #include "client/perfctl/recorder/build-ids.h"
 #include "client/perfctl/recorder/formats.h"
+#include "client/perfctl/recorder/kernel-functions.h"
 #include "client/perfctl/recorder/proc-tasks.h"
 #include "client/perfctl/base/daemon-clock.h"
 #include "client/perfctl/print/progress.h"
@@ -45,7 +46,7 @@ typedef struct RemoteHost {
         TaskNames tasks;
 } RemoteHost;
 
-typedef struct Recorder {
+struct Recorder {
         StreamLoop loop;
         Perfctl *p;
         perfd_recording_writer *writer;
@@ -56,6 +57,7 @@ typedef struct Recorder {
         uint32_t clock;       /* of the times: a clockid_t */
         RemoteHost remote;    /* with p->host */
         Formats formats;
+        KernelFunctions functions; /* of a remote host */
         Progress progress;
         RecorderEvent **events;
         size_t n_events;
@@ -71,7 +73,7 @@ typedef struct Recorder {
         bool has_failed;   /* which was said */
         bool has_begun;    /* the stream: its events are the writer's */
         uint64_t round;    /* bytes when the last FINISHED_ROUND was written */
-} Recorder;
+};
 
 /* What stands behind each record that is no sample: whose it is. */
 typedef struct RecorderId {
