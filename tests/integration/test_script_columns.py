@@ -3,6 +3,7 @@
 perf record."""
 import json
 import os
+import re
 import sys
 
 import test_views
@@ -124,6 +125,16 @@ def test_fields():
     check(exits and len(trace) == len(exits) and all(f"pid={s['fields']['pid']} " in line for s, line in zip(exits, trace)), trace)
     said = test_views.run(test_views.PERFCTL, "script", "-F", "comm,nosuch", "-i", path, status=1).stderr.decode()
     check("no sample has a field 'nosuch', and it is none of comm, tid" in said, said)
+
+
+def test_trace():
+    """Fields are as on the lines of their samples: the print format's form of numbers, and without those of the kernel."""
+    path = os.path.join(test_views.FOLDER.name, "calls.data")
+    test_views.run("perf", "record", "-q", "-e", "syscalls:sys_enter_openat,syscalls:sys_enter_mmap", "-o", path, "--", "true")
+    shown = [line.split("\t")[4].partition(" period=")[0] for line in lines(path=path)[1:]]
+    equal(lines("-F", "trace", path=path)[1:], shown, "all fields")
+    check(shown and all(re.fullmatch(r"(dfd|addr)=0x[0-9a-f]+( \w+=0x[0-9a-f]+)+", line) for line in shown), shown)
+    equal(lines("-F", "flags", "syscalls:sys_enter_openat", path=path)[1:], re.findall(r"dfd=.* flags=(\S+)", "\n".join(shown)), "one of them")
 
 
 def test_places():

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client/perfctl/base/text.h"
+#include "client/perfctl/item/line.h"
 #include "client/perfctl/base/time-text.h"
 #include "client/perfctl/print/list-text.h"
 
@@ -133,6 +134,14 @@ int sample_columns_check(const SampleColumns *c, const Perfctl *p, const char *i
 
 /* ---- cells: none is empty -------------------------------------------------------------------------------------------------------- */
 
+/* As on the line of the item, with which addresses have no names either: those of a print format are of another boot, or another host. */
+static void put_whole(Output *o, const perfd_item *item, size_t i, const perfd_value *v) {
+        Kallsyms none = KALLSYMS_NULL;
+        const ItemText line = { .out = o, .symbols = &none };
+
+        item_value_put(&line, item, i, v);
+}
+
 static void put_value(Output *o, const perfd_value *v) {
         char small[VALUE_ROOM], *text = small;
         size_t n = perfd_value_render(v, small, sizeof(small));
@@ -150,17 +159,22 @@ static void put_field(Output *o, SampleColumn *column, const perfd_item *item) {
         const KeyName *name = &column->name;
         perfd_field element;
         perfd_value v;
+        size_t i = 0;
 
-        if (!perfd_item_find(item, name->field, &v))
+        while (perfd_item_get(item, i, &v) && strcmp(v.field->name, name->field) != 0)
+                i++;
+        if (!perfd_item_get(item, i, &v))
                 return;
         column->was_found = true;
-        if (name->element >= 0) {
-                if (v.field->kind == PERFD_TEXT || (uint64_t)name->element >= v.count)
-                        return;
-                element = *v.field;
-                element.count = 1;
-                v = (perfd_value){ .field = &element, .numbers = v.numbers + name->element, .count = 1 };
+        if (name->element < 0) {
+                put_whole(o, item, i, &v);
+                return;
         }
+        if (v.field->kind == PERFD_TEXT || (uint64_t)name->element >= v.count)
+                return;
+        element = *v.field;
+        element.count = 1;
+        v = (perfd_value){ .field = &element, .numbers = v.numbers + name->element, .count = 1 };
         put_value(o, &v);
 }
 
@@ -168,10 +182,12 @@ static void put_trace(Output *o, const perfd_item *item) {
         perfd_value v;
 
         for (size_t i = 0; perfd_item_get(item, i, &v); i++) {
-                output_put_string(o, i > 0 ? " " : "");
+                if (strncmp(v.field->name, "__", 2) == 0)
+                        continue; /* the kernel has added it to those of the event */
+                output_put_string(o, o->n > 0 ? " " : "");
                 text_put_string(o, v.field->name);
                 output_put_char(o, '=');
-                put_value(o, &v);
+                put_whole(o, item, i, &v);
         }
 }
 
