@@ -103,10 +103,16 @@ def check_same(there, here):
     equal([frame for chain in named[0] for frame in chain if frame[0] is None or frame[2] != "[kernel.kallsyms]"], [], "what has no name")
 
 
+def shim_of(clock):
+    """What makes that the wall clock of a process; a sanitizer's library wants to be the first one."""
+    options = f"{os.environ.get('ASAN_OPTIONS', '')}:verify_asan_link_order=0"
+    return {**os.environ, "LD_PRELOAD": SHIM, "WALL_OFFSET": clock.file.name, "WALL_ERROR": "1000", "ASAN_OPTIONS": options}
+
+
 def test_as_there():
     """Each sample once, with its fields, chain and name, as beside the daemon; by perf too; and the host that is described is that one."""
     with task() as (process, act), Clock(HOUR) as clock, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
-        shim = {**os.environ, "LD_PRELOAD": SHIM, "WALL_OFFSET": clock.file.name, "WALL_ERROR": "1000"}
+        shim = shim_of(clock)
         with traced(process.pid, prefix=ELSEWHERE, env=shim) as (daemon, relay):
             there, here = os.path.join(folder, "there.data"), os.path.join(folder, "here.data")
             recorders = [start(far(relay), there), start(["--socket", daemon.control], here)]
@@ -149,7 +155,7 @@ def test_rotated():
     """Each file is whole in itself, with that host's name and wall time and with names of threads that were there before; an event that begins
     later is in it, with its name and fields."""
     with task() as (process, act), Clock(HOUR) as clock, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
-        shim = {**os.environ, "LD_PRELOAD": SHIM, "WALL_OFFSET": clock.file.name, "WALL_ERROR": "1000"}
+        shim = shim_of(clock)
         with traced(process.pid, prefix=ELSEWHERE, env=shim) as (daemon, relay), daemon.client() as client:
             recorder = subprocess.Popen([PERFCTL, *far(relay), "record", "-o", os.path.join(folder, "ring"), "--rotate", "64KiB", "--latency", "10ms"],
                                         stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

@@ -11,7 +11,7 @@ from perfd import check, equal
 from test_perfctl import PERFCTL
 from test_recording import PERF, info, run, stats
 
-LOAD = [sys.executable, "-S", "-c", "for i in range(500000): str(i)"]
+LOAD = [sys.executable, "-S", "-c", "import select\nfor i in range(500000): str(i)\nselect.select([], [], [], 0.001)"]  # is switched once at least
 DATA, BITS = 40, 72  # in the header: where records are and how many bytes, and which sections stand behind them
 
 
