@@ -71,8 +71,13 @@ def test_command():
             equal((said["first"], said["last"]), (min(s["time"] for s in samples), max(s["time"] for s in samples)), "times")
 
 
+def parts(path):
+    """What perf says that samples of its event have."""
+    return set(re.search(r" sample_type: ([A-Z|_]+)", perf("evlist", "-v", "-i", path)).group(1).split("|"))
+
+
 def test_header():
-    """What perf prints of the sections is what perfctl info says."""
+    """What perf prints of the sections is what perfctl info says; of a tracepoint no address is promised that no sample has."""
     with Daemon() as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
         path = os.path.join(folder, "perf.data")
         record(daemon, "-o", path, *EVENTS, *python(CALLS))
@@ -84,6 +89,9 @@ def test_header():
         equal(f"{features['TOTAL_MEM']} kB", found["total memory"], "TOTAL_MEM")
         for name in ("CPU_TOPOLOGY", "PMU_MAPPINGS", "CLOCK_DATA", "SAMPLE_TIME", "TRACING_DATA", "EVENT_DESC"):
             check(name in features, f"{name} is missing: {sorted(features)}")
+        equal(parts(path), {"IDENTIFIER", "TID", "TIME", "CPU", "PERIOD", "RAW"}, "parts of a tracepoint's samples")
+        record(daemon, "-o", path, *EVENTS, "-g", *python("import os; os.getppid()"))
+        equal(parts(path), {"IDENTIFIER", "IP", "TID", "TIME", "CPU", "PERIOD", "RAW", "CALLCHAIN"}, "with callchains")
 
 
 def test_chains():
