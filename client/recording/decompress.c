@@ -11,6 +11,7 @@
 
 #include "client/recording/damage.h"
 #include "client/recording/decompress.h"
+#include "client/recording/left-out.h"
 
 #define OUT_SIZE ((size_t)256 << 10)  /* bytes that are decompressed at a time: more than a record has */
 #define WINDOW_LOG_MAX 27             /* 128 MiB of what came before, at most, can be referred to: what zstd(1) takes, too */
@@ -53,6 +54,16 @@ static int decompress_new(perfd_recording *r) {
         return 0;
 }
 
+/* A record that says more bytes than it has is none of the stream. */
+static int refuse_size(perfd_recording *r, const Bytes *body, uint64_t n, uint64_t offset) {
+        const size_t room = bytes_left(body);
+        const int code = room < sizeof(n) ? recording_damage(r, offset, "a record COMPRESSED2: it has no room for its size") :
+                                            recording_damage(r, offset, "a record COMPRESSED2: its size: found %" PRIu64 ", expected at most %zu", n,
+                                                             room - sizeof(n));
+
+        return code == 0 ? left_out_add(r, &r->shown) : code;
+}
+
 int decompress_feed(perfd_recording *r, uint32_t type, const Bytes *body, uint64_t offset) {
         Bytes b = *body;
         int code = r->decompress ? 0 : decompress_new(r);
@@ -64,8 +75,7 @@ int decompress_feed(perfd_recording *r, uint32_t type, const Bytes *body, uint64
         if (type == PERF_DATA_COMPRESSED2) {
                 n = bytes_u64(&b);
                 if (b.failed || n > bytes_left(&b))
-                        return recording_damage(r, offset, "a record COMPRESSED2: its size: found %" PRIu64 ", expected at most %zu", n,
-                                                bytes_left(&b));
+                        return refuse_size(r, body, n, offset);
         }
         memcpy(d->in, b.at, (size_t)n); /* no more than a record has */
         d->in_at = 0;

@@ -395,11 +395,13 @@ static void test_left_out(void **state) {
                 build_sample(&built, 14, 60);
                 build_type(&built, 300);
                 build_type(&built, 0);
+                built_record_end(&built, built_record(&built, PERF_DATA_COMPRESSED2, 0));
                 assert_int_equal(perfd_recording_open_bytes(r, built.bytes, built.n), 0);
                 count_types(r, counts, &lost);
-                assert_int_equal(perfd_recording_damage_count(r), 5);
-                assert_int_equal(perfd_recording_damage(r, 3)->offset, built.n - 64);
+                assert_int_equal(perfd_recording_damage_count(r), 6);
+                assert_int_equal(perfd_recording_damage(r, 3)->offset, built.n - 64 - 8);
                 assert_string_equal(perfd_recording_damage(r, 3)->text, "a record of type 300, which neither the kernel nor perf has");
+                assert_string_equal(perfd_recording_damage(r, 5)->text, "a record COMPRESSED2: it has no room for its size");
                 assert_non_null(to);
                 assert_int_equal(perfd_recording_repair(r, fileno(to)), 0);
                 assert_int_equal(perfd_recording_open_fd(mended, fileno(to)), 0);
@@ -409,7 +411,7 @@ static void test_left_out(void **state) {
                 assert_int_equal(counts[PERF_RECORD_SAMPLE], 6);
                 counts[PERF_RECORD_SAMPLE] -= 3;
                 counts[PERF_RECORD_LOST_SAMPLES] = 1;
-                counts[0] = counts[30] = counts[300] = 0;
+                counts[0] = counts[30] = counts[300] = counts[PERF_DATA_COMPRESSED2] = 0;
                 assert_memory_equal(left, counts, sizeof(left));
                 perfd_recording_free(r);
                 perfd_recording_free(mended);
