@@ -275,6 +275,7 @@ def test_words_of_others():
             place = min(words.index(word) for word in ("ls", "/bin/true", "sleep") if word in words)
             line = " ".join(["perfctl", *(word for word in words[:place] if word != "-a"), "--", *words[place:]])
             equal(lines[-1], f"perfctl: {words[0]}: a command follows --, as in `{line}`", f"the last line of {words}")
+        check(perfctl(daemon, "show", "openat", status=1).stderr.endswith(", did you mean 'syscalls:sys_enter_openat'?\n"), "a system call alone")
         for words in ["add", "ls"], ["watch", "no-such-program"]:
             check("follows --" not in perfctl(daemon, *words, status=1).stderr, f"said by {words}")
         check("bpftrace" not in perfctl(daemon, "watch", "sched:no", status=1).stderr, "said of an event that is none")

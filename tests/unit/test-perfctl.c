@@ -56,6 +56,8 @@ static void test_usage(void **state) {
                 { { "stat", "--timeout", "500" }, "perfctl: stat: unknown option '--timeout', of perf stat: here it is --for TIME, as --for 500ms\n" },
                 { { "stat", "--per-thread" }, "perfctl: stat: unknown option '--per-thread', of perf stat: it is not here: `perfctl count "
                                               "task-clock -F 99 --by tid` samples threads\n" },
+                { { "record", "-k", "mono" }, "perfctl: record: unknown option '-k', of perf record: times are of the daemon's clock, which "
+                  "perfd.yaml(5) chooses\n" },
                 { { "record", "--call-graph", "dwarf" }, "perfctl: record: unknown option '--call-graph', of perf record: here it is -g, or "
                   "--callchain kernel,user, and --callchain dwarf\n" },
                 { { "stat", "-n" }, "perfctl: stat: unknown option '-n', of perf stat: here it is `perfctl stat dummy -- COMMAND`, which "

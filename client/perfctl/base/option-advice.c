@@ -38,6 +38,13 @@ static const OptionAdvice of_record[] = {
         { "no-buildid", 'B', "build ids are always there" },
         { "buildid-all", 0, "build ids of all that is mapped are always there" },
         { "timestamp", 'T', "it is always there" },
+        { "clockid", 'k', "times are of the daemon's clock, which perfd.yaml(5) chooses" },
+        { "all-user", 0, "here it is --attr exclude-kernel=true" },
+        { "all-kernel", 0, "here it is --attr exclude-user=true" },
+        { "delay", 'D', "it is not here: what was at first is left out by `script` and `report` with --time" },
+        { "mmap-pages", 'm', "rings are the daemon's; --queue SIZE is what may wait for this recorder" },
+        { "no-inherit", 'i', "here it is --no-inherit" },
+        { "verbose", 'v', "it is not here: perfctl says all that it has to say" },
 };
 
 static const OptionAdvice of_report[] = {

@@ -188,6 +188,9 @@ static bool tell_command(const Perfctl *p, const char *event) {
 }
 
 void event_advice_tell_program(const Perfctl *p, const char *event) {
+        for (size_t i = 0; i < p->n_arguments && strcmp(p->arguments[i], event) != 0; i++)
+                if (is_program(p->arguments[i]))
+                        return; /* it is an argument of that one */
         for (size_t i = 0; p->verb->has_command && !p->command && i < p->n_arguments; i++)
                 if (strcmp(p->arguments[i], event) == 0 && !p->host)
                         (void)perfctl_fail(p, PERFCTL_OK, "no program in $PATH is called '%s' either: a command would follow --", event);

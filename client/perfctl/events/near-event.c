@@ -18,8 +18,7 @@ static const char *last_part(const char *event) {
         return colon ? colon + 1 : event;
 }
 
-/* NULL: nothing is near. */
-static const char *find_near(const perfd_result *offered, const char *word) {
+const char *near_event_find(const perfd_result *offered, const char *word) {
         const perfd_available_row *row;
         const char *best = NULL;
         Near near = near_of(word);
@@ -57,7 +56,7 @@ static bool tell_near(const Perfctl *p, const char *event, const char *refusal, 
                 return true;
         if (!*offered && perfd_available(p->client, NULL, false, offered) != 0)
                 return true; /* the refusal was said */
-        best = find_near(*offered, event);
+        best = near_event_find(*offered, event);
         if (best && !is_said(refusal, best))
                 (void)perfctl_fail(p, PERFCTL_OK, "'%s': did you mean '%s'?", event, best);
         return best || strstr(refusal, "did you mean");

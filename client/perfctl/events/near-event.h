@@ -9,3 +9,5 @@
  * asked for all that it offers.
  */
 void near_event_tell(const Perfctl *p, const perfd_event_spec *specs, size_t n);
+/* Of these the tracepoint of a system call that is called so, or the one whose name behind its group is nearest; NULL: none is, or one is it. */
+const char *near_event_find(const perfd_result *available, const char *word);

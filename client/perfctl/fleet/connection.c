@@ -46,8 +46,10 @@ static const char *advice_on(natsStatus status, const char *detail) {
 }
 
 int fleet_fail(const FleetConnection *c, const char *what, natsStatus status) {
-        const char *last = nats_GetLastError(NULL), *detail = last ? last : "";
+        const char *last = nats_GetLastError(NULL), *text = last ? strstr(last, "): ") : NULL, *detail = text ? text + 3 : last ? last : "";
 
+        if (strcmp(detail, natsStatus_GetText(status)) == 0)
+                detail = ""; /* behind the place in its source that is all */
         return perfctl_fail(c->p, PERFCTL_UNREACHABLE, "%s: %s%s%s%s", what, natsStatus_GetText(status), *detail ? ", " : "", detail,
                             advice_on(status, detail));
 }

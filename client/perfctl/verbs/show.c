@@ -9,6 +9,7 @@
 
 #include "client/perfctl/events/event-words.h"
 #include "client/perfctl/events/fields.h"
+#include "client/perfctl/events/near-event.h"
 #include "client/perfctl/base/near.h"
 #include "client/perfctl/base/perfctl.h"
 #include "client/perfctl/print/table.h"
@@ -134,6 +135,7 @@ static int fail_unknown(Perfctl *p, const char *event) {
         __attribute__((cleanup(perfd_result_freep))) perfd_result *all = NULL, *list = NULL;
         const perfd_available_row *a;
         const perfd_event_row *e;
+        const char *best;
         Near near = near_of(event);
 
         if (perfd_available(p->client, "", false, &all) != 0 || perfd_list(p->client, "", &list) != 0)
@@ -146,9 +148,9 @@ static int fail_unknown(Perfctl *p, const char *event) {
         }
         for (size_t i = 0; (a = perfd_result_available(all, i)); i++)
                 near_add(&near, a->event);
-        if (near.best)
-                return perfctl_fail(p, PERFCTL_FAILED, "no event '%s' runs, and the kernel offers none, did you mean '%s'?",
-                                    event, near.best);
+        best = near.best ? near.best : near_event_find(all, event);
+        if (best)
+                return perfctl_fail(p, PERFCTL_FAILED, "no event '%s' runs, and the kernel offers none, did you mean '%s'?", event, best);
         return perfctl_fail(p, PERFCTL_FAILED,
                             "no event '%s' runs, and the kernel offers none: `perfctl list` and `perfctl available` list them",
                             event);
