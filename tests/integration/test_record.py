@@ -300,6 +300,9 @@ def test_rotation():
         equal(sum(counts), sent(done), "samples of all files")
         check(len(names) > 4 and all(re.fullmatch(r"ring\.data\.\d{16}", name) for name in names) and names == sorted(set(names)), names)
         equal(sorted(os.listdir(folder)), names[-3:], "files that are kept")
+        lacks = subprocess.run([PERFCTL, "report", "-i", path], capture_output=True, text=True, timeout=perfd.PATIENCE, check=False)
+        equal((lacks.returncode, lacks.stderr.splitlines()[1:]), (1, ["perfctl: report: there are 3 of a recorder that rotates its files, each a whole "
+              f"recording, from {path}{names[-3][9:]} to {path}{names[-1][9:]}"]), "of the file that was never there")
         last = 0
         for name, count in list(zip(names, counts))[-3:]:
             file = os.path.join(folder, name)

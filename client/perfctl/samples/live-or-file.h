@@ -7,3 +7,5 @@
 int stray_recording_check(const Perfctl *p);
 /* Where nothing says that the live host is meant, a message says so, and what would be read instead. duration: ns */
 void live_host_tell(const Perfctl *p, uint64_t duration);
+/* After a recording could not be opened: if there is none of this name, but of those that `record --rotate` makes of it, they are named on stderr. */
+void rotated_files_tell(const Perfctl *p, const char *path);

@@ -266,9 +266,10 @@ static int read_recording(Perfctl *p, const SampleSource *s) {
 
         if (code == 0)
                 code = perfd_recording_open(r.recording, s->input);
-        if (code != 0)
+        if (code != 0) {
                 code = perfctl_fail(p, PERFCTL_FAILED, "%s: %s", s->input, perfd_recording_error(r.recording));
-        else {
+                rotated_files_tell(p, s->input);
+        } else {
                 look_at_events(&r);
                 if (s->has_progress)
                         progress_begin(&r.progress, s->input);
