@@ -46,6 +46,9 @@ typedef struct perfd_symbolizer_options {
         bool (*wait)(void *userdata, const perfd_download *download);
         /* Once: why servers are not asked, or not any more. NULL: nobody asks. */
         void (*note)(void *userdata, const char *text);
+        /* A folder, made if only that is missing: functions of the running kernel are kept there until the next boot, in a file that this user
+           alone can read: the kernel makes /proc/kallsyms anew for each reader. NULL: none */
+        const char *symbol_cache;
 } perfd_symbolizer_options;
 
 #define PERFD_SYMBOLIZER_OPTIONS_INIT { .size = sizeof(perfd_symbolizer_options) }

@@ -73,6 +73,7 @@ static int parse_line(Kernel *k, char *line, char *end, Modules *modules) {
                 return 0;
         name = rest + 3;
         module = memchr(name, '\t', (size_t)(end - name));
+        kernel_range_add(&k->range, address, !module);
         if (module) {
                 end = module;
                 *module++ = '\0';
@@ -147,6 +148,7 @@ static int kernel_read(Kernel *k, int fd) {
 void kernel_deinit(Kernel *k) {
         symbol_table_deinit(&k->table);
         symbol_table_deinit(&k->modules);
+        kernel_cache_close(&k->cache);
         while (k->module_ids) {
                 KnownId *next = k->module_ids->next;
 
@@ -209,23 +211,12 @@ static int find_module_id(Kernel *k, perfd_text name, const BuildId **ret) {
         return 0;
 }
 
-static int load(perfd_symbolizer *s, Kernel *k) {
-        const BuildId id = id_in_notes("/sys/kernel/notes");
-        int fd, r;
+/* Reads the whole list. 0; -ENOMEM */
+static int load_list(perfd_symbolizer *s, Kernel *k) {
+        int fd = open_file(NULL, s->kallsyms, NULL), r;
 
-        k->is_loaded = true;
-        if (!k->modules_folder && s->kallsyms && strcmp(s->kallsyms, "/proc/kallsyms") == 0)
-                k->modules_folder = "/sys/module";
+        k->has_list = true;
         k->note = "the list of the kernel's symbols cannot be read";
-        if (!s->kallsyms) {
-                k->note = "there is no list of that kernel's symbols";
-                return 0;
-        }
-        if (strcmp(s->kallsyms, "/proc/kallsyms") == 0 && s->kernel_id.n > 0 && (id.n != s->kernel_id.n || memcmp(id.bytes, s->kernel_id.bytes, id.n) != 0)) {
-                k->note = "the kernel that runs is another one";
-                return 0;
-        }
-        fd = open_file(NULL, s->kallsyms, NULL);
         if (fd < 0)
                 return 0;
         r = kernel_read(k, fd);
@@ -236,6 +227,54 @@ static int load(perfd_symbolizer *s, Kernel *k) {
         else
                 kernel_deinit(k);
         return r < 0 ? r : 0;
+}
+
+static int load(perfd_symbolizer *s, Kernel *k) {
+        const bool is_running = s->kallsyms && strcmp(s->kallsyms, "/proc/kallsyms") == 0;
+        const BuildId id = id_in_notes("/sys/kernel/notes");
+        bool has_cache;
+        int r;
+
+        k->is_loaded = true;
+        if (!k->modules_folder && is_running)
+                k->modules_folder = "/sys/module";
+        k->note = "there is no list of that kernel's symbols";
+        if (!s->kallsyms)
+                return 0;
+        if (is_running && s->kernel_id.n > 0 && (id.n != s->kernel_id.n || memcmp(id.bytes, s->kernel_id.bytes, id.n) != 0)) {
+                k->note = "the kernel that runs is another one";
+                return 0;
+        }
+        has_cache = is_running && s->symbol_cache;
+        if (has_cache && kernel_cache_open(&k->cache, s->symbol_cache)) {
+                k->text = kernel_cache_text(&k->cache);
+                k->note = "";
+                s->counts.loads++;
+                return 0;
+        }
+        r = load_list(s, k);
+        if (r == 0 && has_cache)
+                kernel_cache_write(s->symbol_cache, &k->table, &k->range, k->text);
+        return r;
+}
+
+/* What its list has at an address of now; *ret_module: the module that it is in. NULL: nothing. 0; -ENOMEM */
+static int find_listed(perfd_symbolizer *s, uint64_t address, Symbol **ret, Symbol **ret_module) {
+        Kernel *k = &s->kernel;
+        int r = 0;
+
+        *ret = *ret_module = NULL;
+        if (kernel_cache_covers(&k->cache, address)) {
+                *ret = kernel_cache_find(&k->cache, address, &k->cached) ? &k->cached : NULL;
+                return 0;
+        }
+        if (k->cache.head && !k->has_list)
+                r = load_list(s, k);
+        if (r != 0)
+                return r;
+        *ret = symbol_table_find(&k->table, address);
+        *ret_module = *ret ? symbol_table_find(&k->modules, address) : NULL;
+        return 0;
 }
 
 static perfd_text id_text(const BuildId *id) {
@@ -301,8 +340,9 @@ int kernel_find(perfd_symbolizer *s, uint64_t time, uint64_t ip, perfd_frame *fr
         if (r != 0)
                 return r;
         moved = s->recorded_text != 0 && k->text != 0 ? k->text - s->recorded_text : 0;
-        symbol = symbol_table_find(&k->table, ip + moved);
-        module = symbol ? symbol_table_find(&k->modules, ip + moved) : NULL;
+        r = find_listed(s, ip + moved, &symbol, &module);
+        if (r != 0)
+                return r;
         if (moved != 0)
                 is_there = !module && !recorded;
         else if (symbol)

@@ -46,7 +46,7 @@ perfd_symbolizer *perfd_symbolizer_new(const perfd_symbolizer_options *options) 
         s->kernel.note = "";
         s->build_ids = o->build_ids ? strdup(o->build_ids) : default_build_ids();
         if (debuginfod_new(o, &s->debuginfod) != 0 || !s->build_ids || !copy(o->root, &s->root) ||
-            !copy(kallsyms && kallsyms[0] ? kallsyms : NULL, &s->kallsyms)) {
+            !copy(kallsyms && kallsyms[0] ? kallsyms : NULL, &s->kallsyms) || !copy(o->symbol_cache, &s->symbol_cache)) {
                 perfd_symbolizer_free(s);
                 return NULL;
         }
@@ -72,6 +72,7 @@ void perfd_symbolizer_free(perfd_symbolizer *s) {
         free(s->build_ids);
         free(s->root);
         free(s->kallsyms);
+        free(s->symbol_cache);
         free(s);
 }
 

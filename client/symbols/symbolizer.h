@@ -11,6 +11,7 @@
 #include "client/perfd/symbolizer.h"
 #include "client/symbols/address-map.h"
 #include "client/symbols/elf-symbols.h"
+#include "client/symbols/kernel-cache.h"
 #include "client/symbols/line-index.h"
 #include "client/symbols/unwind.h"
 
@@ -109,7 +110,11 @@ typedef struct Cached {
 typedef struct Kernel {
         bool is_loaded;
         const char *note; /* why it has none, or "" */
+        bool has_list;    /* it was read, or is not there */
         SymbolTable table, modules;
+        KernelCache cache; /* what is in it is looked up there */
+        Symbol cached;    /* what was found there last */
+        KernelRange range;
         uint64_t text;    /* where _text is now; 0: not known */
         const char *modules_folder; /* what is known of each module; NULL: nothing */
         KnownId *module_ids; /* of those that were asked for */
@@ -117,6 +122,7 @@ typedef struct Kernel {
 
 struct perfd_symbolizer {
         char *build_ids, *root, *kallsyms; /* NULL: "/", no list */
+        char *symbol_cache; /* a folder; NULL: none */
         struct Debuginfod *debuginfod; /* NULL: no server is asked */
         size_t memory_max, table_bytes; /* bytes; of counts.bytes those of tables */
         bool is_remote, is_monotonic, has_parameters, has_lines;

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import sys
+import tempfile
 
 import test_views
 from perfd import check, equal, main
@@ -160,6 +161,28 @@ def test_part():
             ["--max-stack", "1", "--json", "-G"], ["--max-stack", "1", "--no-symbols"], ["-F", "comm,,ip"], ["-F", "comm", "--json"], \
             ["-F", "sym", "--no-symbols"]:
         test_views.run(test_views.PERFCTL, "script", "-i", recording(), *words, status=2)
+
+
+def test_kernel_cache():
+    """Functions of the kernel are the same from its list and from what is kept of it, which is not read where others may write it."""
+    def named(folder):
+        return perfctl("script", "-i", recording(), env={**os.environ, "XDG_CACHE_HOME": folder}).stdout
+
+    with tempfile.TemporaryDirectory() as folder:
+        expected, kept = named("/nonexistent/cache"), os.path.join(folder, "perfd", "kernel-symbols")
+        name = re.search(rb"\t(\w{8,})\+0x[0-9a-f]+ \(\[kernel.kallsyms\]\)\n", expected)[1]
+        equal(named(folder), expected, "when it is made")
+        equal(named(folder), expected, "when it is read")
+        with open(kept, "rb") as f:
+            symbols = f.read()
+        with open(kept, "wb") as f:
+            f.write(symbols.replace(b"\0" + name + b"\0", b"\0" + name[::-1] + b"\0"))
+        equal(named(folder), re.sub(rb"\t" + name + rb"(\+0x[0-9a-f]+ \(\[kernel.kallsyms)", rb"\t" + name[::-1] + rb"\1", expected), "when it is changed")
+        os.chmod(kept, 0o660)
+        equal(named(folder), expected, "when others may write it")
+        os.chmod(kept, 0o600)
+        os.chmod(folder, 0o770)
+        equal(named(folder), expected, "when others may write its folder")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@
 #include "client/perfctl/samples/live-or-file.h"
 #include "client/perfctl/samples/live-source.h"
 #include "client/perfctl/names/recorded-host.h"
+#include "client/perfctl/names/symbol-cache.h"
 #include "client/perfctl/samples/recording-counts.h"
 
 #define KERNEL_RECORDS 64 /* those behind are perf's own */
@@ -125,6 +126,7 @@ static void note_stacks(const Reading *r, uint32_t machine) {
  */
 static FrameNames *names_of(Reading *r) {
         perfd_symbolizer_options options = PERFD_SYMBOLIZER_OPTIONS_INIT;
+        char cache[PATH_MAX];
 
         if (r->names || !r->source->has_names)
                 return r->names;
@@ -132,6 +134,7 @@ static FrameNames *names_of(Reading *r) {
         options.has_lines = r->source->has_inlined;
         options.is_remote = recorded_host_is_another(r->recording);
         debuginfod_set_options(r->p, &options);
+        symbol_cache_set_options(&options, cache);
         r->names = frame_names_new(&options);
         if (r->source->frames_max > 0)
                 frame_names_set_max(r->names, r->source->frames_max);
