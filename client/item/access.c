@@ -108,7 +108,8 @@ size_t perfd_item_callchain(const perfd_item *asked, perfd_callchain part, const
 
         if (part != PERFD_CALLCHAIN_KERNEL && part != PERFD_CALLCHAIN_USER)
                 return 0;
-        if (place_numbers(chain, ret_addresses) == 0)
+        *ret_addresses = chain->list;
+        if (chain->n == 0 || place_numbers(chain, ret_addresses) == 0)
                 return chain->n;
         item_fail(item, -ENOMEM);
         *ret_addresses = chain->list;

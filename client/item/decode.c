@@ -196,6 +196,28 @@ static int item_take_texts(struct perfd_item *item, const uint8_t **at) {
         return r;
 }
 
+/* The raw bytes of a sample, if they are the next and their length has one byte or two, as nearly always; where they end. */
+static const uint8_t *item_take_raw(struct perfd_item *item, const uint8_t *at) {
+        const uint8_t *begin = at + 2;
+        size_t length;
+
+        if (item->end - at < 3 || *at != WIRE_KEY(ITEM_RAW, WIRE_BYTES))
+                return at;
+        length = wire_load(at + 1);
+        if (length >= 0x80) {
+                const size_t high = wire_load(begin++);
+
+                if (high >= 0x80)
+                        return at;
+                length = (length & 0x7f) | high << 7;
+        }
+        if (length > (size_t)(item->end - begin))
+                return at;
+        item->raw = (perfd_text){ .bytes = (const char *)begin, .length = length };
+        item->has_rest = true;
+        return begin + length;
+}
+
 /* Whatever it is. */
 static int item_walk(struct perfd_item *item, const uint8_t *at) {
         Wire w = { .at = at, .end = item->end };
@@ -258,6 +280,8 @@ static inline void item_take_layout(struct perfd_item *item, const ItemLayout *l
 static int item_index_rest(struct perfd_item *item, const uint8_t *at) {
         int r = item_take_texts(item, &at);
 
+        if (r == 0)
+                at = item_take_raw(item, at);
         if (r == 0 && at < item->end)
                 r = item_walk(item, at);
         if (r == 0 && item->event != 0)
@@ -283,7 +307,7 @@ __attribute__((noinline)) static void item_index_other(struct perfd_item *item, 
         }
         if (r != 0)
                 item_fail(item, r);
-        else if (!l && item->places)
+        else if (!l && item->places && item->numbers.n > 0)
                 layouts_learn(item->descriptors, item->event, item->cpu, item->tid, item->bytes, item->end);
 }
 

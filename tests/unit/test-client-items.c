@@ -296,6 +296,39 @@ static void test_wrong_bytes(void **state) {
         }
 }
 
+/* Raw bytes alone, as a recorder has them, of lengths that need one byte, two and three, and what may follow; cut off they are no item. */
+static void test_raw(void **state) {
+        static const size_t lengths[] = { 0, 1, 127, 128, 16383, 16384, 60000 };
+        static uint8_t raw[60000], bytes[sizeof(raw) + 256];
+        Perfd__V1__Item m = PERFD__V1__ITEM__INIT;
+
+        add_descriptor(EVENTS + 1, (FieldSpec[]){ { .name = NULL } });
+        for (size_t i = 0; i < sizeof(raw); i++)
+                raw[i] = (uint8_t)next_random();
+        m.time = 5;
+        m.event = EVENTS + 1;
+        m.cpu = m.pid = m.tid = 3;
+        for (size_t i = 0; i < 2 * sizeof(lengths) / sizeof(lengths[0]); i++) {
+                size_t n;
+
+                m.raw = (ProtobufCBinaryData){ .data = raw, .len = lengths[i / 2] };
+                m.period = i % 2 * 77;
+                n = perfd__v1__item__pack(&m, bytes);
+                item_set(&item, bytes, bytes + n);
+                assert_int_equal(perfd_item_raw(&item).length, m.raw.len);
+                assert_memory_equal(perfd_item_raw(&item).bytes, raw, m.raw.len);
+                assert_int_equal(perfd_item_period(&item), m.period);
+                assert_int_equal(perfd_item_tid(&item), 3);
+                assert_int_equal(item.state, ITEM_INDEXED);
+                if (m.raw.len == 0)
+                        continue;
+                item_set(&item, bytes, bytes + n - 1);
+                assert_int_equal(perfd_item_raw(&item).length, 0);
+                assert_int_equal(item.state, ITEM_WRONG);
+                assert_int_equal(item.error, PERFD_E_PROTOCOL);
+        }
+}
+
 /* Nothing at all, behind an item of each event. */
 static void test_empty(void **state) {
         static Made made;
@@ -395,6 +428,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_all_shapes),
                 cmocka_unit_test(test_wrong_bytes),
+                cmocka_unit_test(test_raw),
                 cmocka_unit_test(test_empty),
                 cmocka_unit_test(test_bytes_that_change),
                 cmocka_unit_test(test_descriptor_changes),

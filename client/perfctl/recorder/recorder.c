@@ -133,22 +133,29 @@ static size_t put_part(uint64_t *chain, size_t n, uint64_t context, const uint64
         return n;
 }
 
+/* Of one sample after the other: what a record of its event does not hold stays as it is, for most of it is not there in most samples. */
 static void put_sample(Recorder *r, const perfd_item *item, const RecorderEvent *e) {
         static uint64_t chain[CHAIN_MAX + 2];
+        static perfd_recorded_sample s = { .callchain = chain };
         const uint64_t *kernel, *user;
         const size_t n_kernel = perfd_item_callchain(item, PERFD_CALLCHAIN_KERNEL, &kernel);
         const size_t n_user = perfd_item_callchain(item, PERFD_CALLCHAIN_USER, &user);
         const uint64_t period = perfd_item_period(item);
-        perfd_recorded_sample s = { .id = { .event = &e->event, .id = e->id, .pid = perfd_item_pid(item), .tid = perfd_item_tid(item),
-                                            .time = perfd_item_time(item), .cpu = perfd_item_cpu(item) },
-                                    .ip = perfd_item_ip(item), .addr = perfd_item_address(item), .period = period > 0 ? period : 1,
-                                    .callchain = chain, .raw = perfd_item_raw(item) };
 
+        s.id.event = &e->event;
+        s.id.id = e->id;
+        s.id.pid = perfd_item_pid(item);
+        s.id.tid = perfd_item_tid(item);
+        s.id.time = perfd_item_time(item);
+        s.id.cpu = perfd_item_cpu(item);
+        s.ip = perfd_item_ip(item);
+        s.addr = perfd_item_address(item);
+        s.period = period > 0 ? period : 1;
+        s.raw = perfd_item_raw(item);
         recorder_check(r, recorder_put_sampled(r, s.id.pid));
         s.n_callchain = put_part(chain, 0, PERF_CONTEXT_KERNEL, kernel, n_kernel);
         s.n_callchain = put_part(chain, s.n_callchain, PERF_CONTEXT_USER, user, n_user);
-        if (e->event.sample_type & (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER))
-                user_stack_of_item(item, &s);
+        user_stack_of_item(item, &s);
         if (s.ip == 0)
                 s.ip = n_kernel > 0 ? kernel[0] : n_user > 0 ? user[0] : 0;
         if (r->p->host) {

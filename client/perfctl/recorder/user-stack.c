@@ -132,10 +132,15 @@ void user_stack_of_event(perfd_recorded_event *event, const perfd_event_spec *sp
 
 void user_stack_of_item(const perfd_item *item, perfd_recorded_sample *sample) {
         const perfd_recorded_event *event = sample->id.event;
-        const perfd_registers *registers = perfd_item_user_registers(item);
         const size_t taken = REST + (REGISTERS_MAX + sample->n_callchain) * sizeof(uint64_t) + sample->raw.length;
         const size_t room = taken < UINT16_MAX ? (UINT16_MAX - taken) / 8 * 8 : 0;
+        const perfd_registers *registers;
 
+        sample->registers_user = (perfd_recorded_registers){ .abi = 0 };
+        sample->stack_user = (perfd_text){ .bytes = "" };
+        if ((event->sample_type & (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)) == 0)
+                return;
+        registers = perfd_item_user_registers(item);
         if (registers && registers->mask == event->sample_regs_user)
                 sample->registers_user = (perfd_recorded_registers){ .abi = registers->abi, .values = registers->values,
                                                                      .n = registers->n_values };

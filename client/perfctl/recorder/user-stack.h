@@ -14,6 +14,6 @@ bool user_stack_is_of(const char *machine);
 bool user_stack_leaves_out(const perfd_event_spec *spec, char *ret, size_t size);
 /*
  * Those of the item, for as long as it is valid. The sample has its other parts already: of the stack there is as much as a record has room
- * for. Registers that are not those of its event are left out.
+ * for. Registers that are not those of its event are left out. Of an event that has neither, the sample has none then.
  */
 void user_stack_of_item(const perfd_item *item, perfd_recorded_sample *sample);
