@@ -11,6 +11,7 @@
 
 #include "client/perfctl/names/debuginfod.h"
 #include "client/perfctl/names/running-tasks.h"
+#include "client/perfctl/names/symbol-cache.h"
 
 #ifndef PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER
 #define PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER 1
@@ -62,6 +63,7 @@ static bool is_here(const Perfctl *p, const perfd_start *start) {
 FrameNames *live_names_new(const Perfctl *p, const perfd_start *start, bool has_records, bool has_lines) {
         perfd_symbolizer_options options = PERFD_SYMBOLIZER_OPTIONS_INIT;
         const bool here = is_here(p, start);
+        char cache[PATH_MAX];
         FrameNames *f;
 
         options.is_remote = !here || !has_records;
@@ -69,6 +71,7 @@ FrameNames *live_names_new(const Perfctl *p, const perfd_start *start, bool has_
         options.is_monotonic = strcmp(start->clock, "monotonic") == 0;
         options.has_lines = has_lines;
         debuginfod_set_options(p, &options);
+        symbol_cache_set_options(&options, cache);
         f = frame_names_new(&options);
         if (!here || geteuid() != 0) /* who may see where functions of the kernel lie is not known before one is looked for */
                 frame_names_set_kernel(f, kernel_names_new(p));
