@@ -5,11 +5,13 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 import time
 
 import perfd
 from perfd import Daemon, add, check, equal, pb, wait_until
 from test_perfctl import PERFCTL, finish, start
+from terminal import Terminal
 from test_roles import NOTED, sample
 
 FOR = 2  # seconds
@@ -94,6 +96,42 @@ def test_second_signal():
                 equal(process.wait(perfd.PATIENCE), 1, "the status after the second")
             finally:
                 process.kill()
+
+
+@contextlib.contextmanager
+def window(daemon, *arguments):
+    """A terminal whose window is closed at the end: whoever runs on it gets SIGHUP, and EIO of all that it writes. Its process."""
+    terminal = Terminal([PERFCTL, "--socket", daemon.control, *arguments])
+    try:
+        yield terminal
+    finally:
+        os.close(terminal.theirs)
+        os.close(terminal.master)
+        try:
+            terminal.process.wait(perfd.PATIENCE)
+        finally:
+            terminal.process.kill()
+
+
+def test_closed_window():
+    """What was shown is over, and what was recorded is whole."""
+    with Daemon() as daemon, daemon.client() as client, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        add(client, NOTED, {"event": "cpu-clock", "frequency": 99, "target": pb.Target(pids=[os.getpid()])})
+        with window(daemon, "watch", "noted") as terminal:
+            wait_until(lambda: daemon.status().n_subscribers == 1, "it watches")
+            emit(client, 1)
+            terminal.until(lambda lines: any("noted" in line for line in lines), "the sample is shown")
+        equal(terminal.process.returncode, 0, "the status of watch")
+        with window(daemon, "top", "noted", "--by", "pid", "--interval", "50ms") as terminal:
+            terminal.until(lambda lines: any("noted" in line for line in lines), "a table is shown")
+        equal(terminal.process.returncode, 0, "the status of top")
+        path = os.path.join(folder, "perf.data")
+        with window(daemon, "record", "-o", path, "cpu-clock") as terminal:
+            terminal.until(lambda lines: any("samples" in line for line in lines), "its progress is shown")
+        equal(terminal.process.returncode, 0, "the status of record")
+        said = json.loads(subprocess.run([PERFCTL, "info", path, "--json"], stdout=subprocess.PIPE, check=True).stdout)
+        equal((said["damage"], os.listdir(folder)), ([], ["perf.data"]), "damage, and files")
+        wait_until(lambda: daemon.status().n_subscribers == 0, "nobody is left")
 
 
 if __name__ == "__main__":
