@@ -5,10 +5,12 @@ import collections
 import os
 import re
 import shutil
+import sys
 
 import test_inline
 import test_views
-from perfd import check, equal, main, Skip
+from perfd import check, Daemon, equal, main, Skip
+from test_record import record
 
 ROW = re.compile(r"(\d+)(?:ns)? +[\d.]+% +[\d.]+% +(\d+)(?:ns)? +[\d.]+%  (.*?)(?: \(inline\))?")
 UNNAMED = re.compile("0x[0-9a-f]+")
@@ -66,6 +68,15 @@ def test_lines():
     ours = {f"{function} {line}": row["period"] for (function, line), row in rows.items() if line}
     check(any(name.startswith("innermost ") for name in ours), ours)
     equal({name: node[0] for name, node in nodes.items() if name in ours or "source.c" in name and node[0] > 0}, ours, "flat, by line")
+
+
+def test_without_frames():
+    """Samples of a tracepoint without a callchain are called as their threads are: pprof shows none that has no function."""
+    with Daemon() as daemon:
+        path = os.path.join(test_views.FOLDER.name, "calls.data")
+        record(daemon, "-o", path, "syscalls:sys_enter_getppid", "--", sys.executable, "-S", "-c", "import os; [os.getppid() for i in range(70)]")
+    nodes = top(export(path, "calls.pb.gz"), "-sample_index=samples")
+    equal(nodes, {os.path.basename(sys.executable)[:15]: (70, 70)}, "calls")
 
 
 if __name__ == "__main__":

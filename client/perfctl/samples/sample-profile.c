@@ -41,6 +41,7 @@ struct SampleProfile {
         ProfileValue values[PROFILE_VALUES_MAX];
         size_t n_values;
         bool has_more_events; /* than there are values */
+        bool calls_by_thread; /* a sample without frames has one */
         KnownFrame *known; /* open addressing, a power of two */
         size_t n_known, known_room;
         KnownTask tasks[N_KNOWN_TASKS];
@@ -58,6 +59,10 @@ SampleProfile *sample_profile_new(Perfctl *p, const char *value, const char *uni
         s->known_room = 1024;
         s->known = must_have(calloc(s->known_room, sizeof(*s->known)));
         return s;
+}
+
+void sample_profile_call_by_thread(SampleProfile *s) {
+        s->calls_by_thread = true;
 }
 
 SampleProfile *sample_profile_free(SampleProfile *s) {
@@ -319,17 +324,25 @@ int sample_profile_find(SampleProfile *s, const SourceSample *sample, uint32_t *
         return code == 0 ? find_frames(s, sample) : code;
 }
 
+static int add_frame_of_thread(SampleProfile *s, uint32_t task, uint32_t *ret) {
+        const uint32_t comm = s->profile->tasks[task].comm;
+        const ProfileFrame frame = { .symbol = comm == ID_NONE ? "[unknown]" : profile_string(s->profile, comm), .kind = FRAME_USER };
+
+        return profile_add_frame(s->profile, &frame, ret);
+}
+
 static int find_stack(SampleProfile *s, const SourceSample *sample, uint32_t task, uint32_t *ret) {
         KnownStack *known = &s->stacks[(sample->frames_number ^ (uint64_t)task << 5) & (N_KNOWN_STACKS - 1)];
+        const bool is_by_thread = s->calls_by_thread && sample->n_frames == 0;
         int code;
 
         if (sample->frames_number != 0 && known->number == sample->frames_number && known->task == task) {
                 *ret = known->id;
                 return 0;
         }
-        code = find_frames(s, sample);
+        code = is_by_thread ? add_frame_of_thread(s, task, s->ids) : find_frames(s, sample);
         if (code == 0)
-                code = profile_add_stack(s->profile, task, s->ids, sample->n_frames, ret);
+                code = profile_add_stack(s->profile, task, s->ids, is_by_thread ? 1 : sample->n_frames, ret);
         if (code == 0)
                 *known = (KnownStack){ .number = sample->frames_number, .task = task, .id = *ret };
         return code;

@@ -8,6 +8,8 @@ typedef struct SampleProfile SampleProfile;
 
 /* value, unit: of the first value, which a sample has 1 of; literals. */
 SampleProfile *sample_profile_new(Perfctl *p, const char *value, const char *unit);
+/* A sample without frames has one that is called as its thread is, for readers that show frames alone. */
+void sample_profile_call_by_thread(SampleProfile *s);
 /* NULL. The profile goes, too. */
 SampleProfile *sample_profile_free(SampleProfile *s);
 
