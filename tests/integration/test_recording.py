@@ -39,7 +39,7 @@ def info(path, status=0):
 def stats(path):
     """How many records of each type perf finds, by its own names."""
     ran = run([*PERF, "report", "--stats", "--stdio", "-i", path])
-    check(ran.returncode == 0, ran.stderr)
+    check(ran.returncode == 0 and b"Aggregated stats:" in ran.stdout, ran.stdout + ran.stderr)
     aggregated = ran.stdout.decode().split("Aggregated stats:")[1].split(" stats:")[0]  # those of each event follow
     return {name: int(n) for name, n in re.findall(r"^ *(\w+) events: +(\d+)", aggregated, re.M)}
 
