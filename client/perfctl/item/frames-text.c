@@ -118,3 +118,19 @@ void frames_put_text(ItemText *t, const perfd_item *item) {
         (void)put_callchain(t, item, PERFD_CALLCHAIN_USER, "user", put_callchain(t, item, PERFD_CALLCHAIN_KERNEL, "kernel", t->frames));
         chain_texts_keep(t->plans, t->out, &begin);
 }
+
+void place_put_text(ItemText *t, const NamedFrame *frame) {
+        const FrameName *name = frame->name;
+
+        if (name->symbol.length > 0) {
+                pair_begin(t, "symbol");
+                text_put_value(t->out, name->symbol);
+                put_offset(t->out, frame->offset);
+        }
+        if (name->dso.length == 0)
+                return;
+        pair_begin(t, "dso");
+        text_put_value(t->out, name->dso);
+        if (name->symbol.length == 0)
+                put_offset(t->out, frame->address);
+}

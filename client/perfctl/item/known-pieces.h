@@ -6,9 +6,10 @@
 
 #include "client/perfctl/item/plan.h"
 
-#define PIECE_WORDS 5
-#define PIECE_ROOM ((size_t)96)    /* what is longer is made each time; a multiple of PLAN_PIECE */
-#define N_KNOWN_PIECES ((size_t)64) /* a power of two */
+#define PIECE_WORDS 6
+#define PIECE_ROOM ((size_t)160)   /* what is longer is made each time; a multiple of PLAN_PIECE */
+#define KNOWN_HEADS_BITS 6
+#define KNOWN_RESTS_BITS 9 /* with functions in them there are more */
 #define KNOWN_COMM ((size_t)16)    /* bytes: the kernel's names of threads have at most 15 */
 
 /* What the bytes are made of, and nothing else is in them. */
@@ -29,10 +30,10 @@ typedef struct KnownTime {
         char digits[16];
 } KnownTime;
 
-struct KnownPieces {
-        KnownPiece heads[N_KNOWN_PIECES], rests[N_KNOWN_PIECES];
+typedef struct KnownPieces {
+        KnownPiece heads[1 << KNOWN_HEADS_BITS], rests[1 << KNOWN_RESTS_BITS];
         KnownTime time, wall; /* ns */
-};
+} KnownPieces;
 
 #define TIME_LAST UINT64_C(100000000) /* 10^8 */
 
@@ -53,14 +54,20 @@ static inline char *known_time_put(KnownTime *known, char *to, uint64_t nsec) {
         return to + known->n + 8;
 }
 
-/* The only place where a piece may be. */
-static inline KnownPiece *known_piece_at(KnownPiece *pieces, const PieceKey *key) {
+/* The only place where a piece may be, of so many bits: by its first words, because an address and its offset in a function change alike. */
+static inline size_t known_place(const PieceKey *key, unsigned bits) {
         const uint64_t mixed = key->words[0] ^ key->words[1] ^ key->words[2] ^ key->words[3];
 
-        return &pieces[mixed * UINT64_C(0x9e3779b97f4a7c15) >> 58];
+        return mixed * UINT64_C(0x9e3779b97f4a7c15) >> (64 - bits);
 }
 
-_Static_assert(N_KNOWN_PIECES == (size_t)1 << (64 - 58), "known_piece_at() takes as many bits of its hash");
+static inline KnownPiece *known_head_at(KnownPieces *pieces, const PieceKey *key) {
+        return &pieces->heads[known_place(key, KNOWN_HEADS_BITS)];
+}
+
+static inline KnownPiece *known_rest_at(KnownPieces *pieces, const PieceKey *key) {
+        return &pieces->rests[known_place(key, KNOWN_RESTS_BITS)];
+}
 
 static inline bool known_piece_is(const KnownPiece *piece, const PieceKey *key) {
         uint64_t difference = 0;
@@ -94,4 +101,9 @@ static inline bool known_head_key(const perfd_plain_sample *s, PieceKey *ret) {
 /* Of what stands behind the fields. */
 static inline PieceKey known_rest_key(const perfd_plain_sample *s) {
         return (PieceKey){ .words = { s->sample_id, s->ip, s->address, s->period, s->stream_id } };
+}
+
+/* The same of a sample without an address, whose place has a name. */
+static inline PieceKey known_place_key(const perfd_plain_sample *s, const NamedFrame *place) {
+        return (PieceKey){ .words = { s->sample_id, s->ip, s->stream_id, s->period, place->offset, (uintptr_t)place->name } };
 }

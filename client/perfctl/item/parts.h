@@ -21,4 +21,6 @@ void record_put_text(ItemText *t, const perfd_item *item);
 void parts_put_text(ItemText *t, const perfd_item *item);
 /* Lines of their own: of its callchains, and of its parts. */
 void frames_put_text(ItemText *t, const perfd_item *item);
+/* Of a frame without a line of its own, on that of its item: "symbol=FUNCTION+0xPLACE dso=FILE", or "dso=FILE+0xPLACE" without a function. */
+void place_put_text(ItemText *t, const NamedFrame *frame);
 void parts_put_lines(ItemText *t, const perfd_item *item);

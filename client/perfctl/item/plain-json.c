@@ -31,7 +31,7 @@ static char *put_who(Output *o, const ItemPlans *plans, const ItemPlan *plan, ch
 
         if (!known_head_key(s, &key))
                 return make_who(o, plan, to, s);
-        piece = known_piece_at(plans->pieces->heads, &key);
+        piece = known_head_at(plans->pieces, &key);
         if (known_piece_is(piece, &key))
                 return plan_put(to, piece->bytes, piece->n);
         end = make_who(o, plan, to, s);
@@ -99,7 +99,7 @@ char *plain_json_put_rest(const ItemPlans *plans, const ItemPlan *plan, char *to
                 return make_rest(to, s);
         if (plan->n_fields == 0)
                 return plain_json_put_end(make_rest(to, s), s);
-        piece = known_piece_at(plans->pieces->rests, &key);
+        piece = known_rest_at(plans->pieces, &key);
         if (known_piece_is(piece, &key))
                 return plan_put(to, piece->bytes, piece->n);
         end = plain_json_put_end(make_rest(to, s), s);

@@ -6,7 +6,9 @@
 #include "client/perfctl/item/line.h"
 
 #include "client/perfctl/base/text.h"
+#include "client/perfctl/item/chain-texts.h"
 #include "client/perfctl/item/known-pieces.h"
+#include "client/perfctl/item/parts.h"
 #include "client/perfctl/item/plain-values.h"
 
 static char *put_text(Output *o, const ItemPlan *plan, char *to, perfd_text text) {
@@ -75,7 +77,7 @@ static char *put_head(Output *o, const ItemPlans *plans, const ItemPlan *plan, c
 
         if (!known_head_key(s, &key))
                 return make_head(o, plan, to, s);
-        piece = known_piece_at(plans->pieces->heads, &key);
+        piece = known_head_at(plans->pieces, &key);
         if (known_piece_is(piece, &key))
                 return plan_put(to, piece->bytes, piece->n);
         end = make_head(o, plan, to, s);
@@ -86,12 +88,17 @@ static char *put_head(Output *o, const ItemPlans *plans, const ItemPlan *plan, c
 
 #define PUT_PAIR(to, has_pair, name) (*(to) = (has_pair) ? ' ' : '\t', (has_pair) = true, (char *)mempcpy((to) + 1, name "=", sizeof(name)))
 
-/* What is not of its event, and the end of the line. */
-static char *make_rest(char *to, const perfd_plain_sample *s, bool has_pair) {
+/* What is not of its event, up to its place. */
+static char *make_begin(char *to, const perfd_plain_sample *s, bool *has_pair) {
         if (s->period > 0)
-                to = decimal_put(PUT_PAIR(to, has_pair, "period"), s->period);
+                to = decimal_put(PUT_PAIR(to, *has_pair, "period"), s->period);
         if (s->ip > 0)
-                to = hex_put((char *)mempcpy(PUT_PAIR(to, has_pair, "ip"), "0x", 2), s->ip);
+                to = hex_put((char *)mempcpy(PUT_PAIR(to, *has_pair, "ip"), "0x", 2), s->ip);
+        return to;
+}
+
+/* What is behind that, and the end of the line. */
+static char *make_end(char *to, const perfd_plain_sample *s, bool has_pair) {
         if (s->address > 0)
                 to = hex_put((char *)mempcpy(PUT_PAIR(to, has_pair, "address"), "0x", 2), s->address);
         if (s->sample_id > 0)
@@ -104,7 +111,12 @@ static char *make_rest(char *to, const perfd_plain_sample *s, bool has_pair) {
         return to;
 }
 
-/* Of a tracepoint they are the same again and again; of other events each has an address of its own. */
+static char *make_rest(char *to, const perfd_plain_sample *s, bool has_pair) {
+        to = make_begin(to, s, &has_pair);
+        return make_end(to, s, has_pair);
+}
+
+/* Of a tracepoint they are the same again and again; of other events without a place each has an address of its own. */
 static char *put_rest(const ItemPlans *plans, const ItemPlan *plan, char *to, const perfd_plain_sample *s) {
         const PieceKey key = known_rest_key(s);
         KnownPiece *piece;
@@ -112,12 +124,31 @@ static char *put_rest(const ItemPlans *plans, const ItemPlan *plan, char *to, co
 
         if (plan->n_fields == 0)
                 return make_rest(to, s, false);
-        piece = known_piece_at(plans->pieces->rests, &key);
+        piece = known_rest_at(plans->pieces, &key);
         if (known_piece_is(piece, &key))
                 return plan_put(to, piece->bytes, piece->n);
         end = make_rest(to, s, true);
         known_piece_keep(piece, &key, to, end);
         return end;
+}
+
+/* Those of an event without fields, with the function that it was in. */
+static char *put_placed_rest(ItemText *t, const ItemPlan *plan, char *to, const perfd_plain_sample *s) {
+        const PieceKey key = known_place_key(s, t->place);
+        KnownPiece *piece = known_rest_at(t->plans->pieces, &key);
+        ChainBegin begin;
+
+        if (s->address == 0 && known_piece_is(piece, &key))
+                return plan_put(to, piece->bytes, piece->n);
+        output_end(t->out, to);
+        begin = chain_begin(t->out);
+        t->has_pair = false;
+        output_end(t->out, make_begin(plan_go_on(t->out, plan), s, &t->has_pair));
+        place_put_text(t, t->place);
+        to = make_end(plan_go_on(t->out, plan), s, t->has_pair);
+        if (s->address == 0 && begin.n_flushed == t->out->n_flushed) /* it is here in one piece */
+                known_piece_keep(piece, &key, t->out->bytes + begin.at, to);
+        return to;
 }
 
 void plain_line_put(ItemText *t, const ItemPlan *plan, const perfd_item *item, const perfd_plain_sample *s) {
@@ -136,5 +167,5 @@ void plain_line_put(ItemText *t, const ItemPlan *plan, const perfd_item *item, c
                 else
                         to = plan_put_numbers(to, f, s->numbers + f->place, "{}");
         }
-        output_end(o, put_rest(t->plans, plan, to, s));
+        output_end(o, t->place ? put_placed_rest(t, plan, to, s) : put_rest(t->plans, plan, to, s));
 }

@@ -164,26 +164,6 @@ static void put_cpu(ItemText *t, uint32_t cpu) {
         column_end(t, 0, 0);
 }
 
-/* Of a frame without a line of its own: "symbol=FUNCTION+0xPLACE dso=FILE", or "dso=FILE+0xPLACE" without a function. */
-static void put_place(ItemText *t, const NamedFrame *frame) {
-        const FrameName *name = frame->name;
-
-        if (name->symbol.length > 0) {
-                pair_begin(t, "symbol");
-                text_put_value(t->out, name->symbol);
-                output_put(t->out, "+0x", 3);
-                output_put_hex(t->out, frame->offset);
-        }
-        if (name->dso.length == 0)
-                return;
-        pair_begin(t, "dso");
-        text_put_value(t->out, name->dso);
-        if (name->symbol.length == 0) {
-                output_put(t->out, "+0x", 3);
-                output_put_hex(t->out, frame->address);
-        }
-}
-
 /* What few samples have. */
 static void put_rest(ItemText *t, const perfd_item *item) {
         if (perfd_item_period(item) > 0) {
@@ -192,7 +172,7 @@ static void put_rest(ItemText *t, const perfd_item *item) {
         }
         put_hexadecimal(t, "ip", perfd_item_ip(item));
         if (t->place)
-                put_place(t, t->place);
+                place_put_text(t, t->place);
         put_hexadecimal(t, "address", perfd_item_address(item));
         parts_put_text(t, item);
         if (t->raw && perfd_item_record(item) == PERFD_SAMPLE) {
@@ -209,7 +189,7 @@ void item_print_text(ItemText *t, const perfd_item *item) {
         bool has_more;
 
         item_text_put_heading(t);
-        if (plan && !t->raw && !t->place && t->columns.n == 0 && perfd_item_plain(item, &plain)) {
+        if (plan && !t->raw && t->columns.n == 0 && perfd_item_plain(item, &plain)) {
                 plain_line_put(t, plan, item, &plain);
                 if (plain.has_callchain)
                         frames_put_text(t, item);
