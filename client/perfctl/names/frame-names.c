@@ -372,13 +372,19 @@ uint64_t frame_names_number(const FrameNames *f) {
         return f->number;
 }
 
-size_t frame_names_of(FrameNames *f, const perfd_item *item, const NamedFrame **ret) {
-        size_t n = frame_names_of_callchain(f, item, ret);
+size_t frame_names_of_place(FrameNames *f, const perfd_item *item, const NamedFrame **ret) {
         const uint64_t ip = perfd_item_ip(item);
 
-        if (n > 0 || ip == 0)
-                return n;
+        f->number = 0;
+        if (ip == 0)
+                return 0;
         return one_frame(f, find(f, perfd_item_pid(item), perfd_item_time(item), ip, ip >= KERNEL_ADDRESS, false), ret);
+}
+
+size_t frame_names_of(FrameNames *f, const perfd_item *item, const NamedFrame **ret) {
+        size_t n = frame_names_of_callchain(f, item, ret);
+
+        return n > 0 ? n : frame_names_of_place(f, item, ret);
 }
 
 char *frame_name_of_file(perfd_text dso) {

@@ -55,9 +55,10 @@ void frame_names_find(FrameNames *f, uint32_t pid, uint64_t time, uint64_t ip, b
  * callers than the callchain. Valid until the next call.
  */
 size_t frame_names_of(FrameNames *f, const perfd_item *item, const NamedFrame **ret);
-/* The same of the callchain alone. */
+/* The same of the callchain alone, and of the ip alone. */
 size_t frame_names_of_callchain(FrameNames *f, const perfd_item *item, const NamedFrame **ret);
-/* Of the frames that either gave last: what has the same number has the same frames. 0: it has none, as most that are rare. */
+size_t frame_names_of_place(FrameNames *f, const perfd_item *item, const NamedFrame **ret);
+/* Of the frames that any of them gave last: what has the same number has the same frames. 0: it has none, as most that are rare. */
 uint64_t frame_names_number(const FrameNames *f);
 
 /* What has no symbol is called by its file, as stackcollapse-perf.pl has it: "[libc.so.6]", "[unknown]" without one. malloc */
