@@ -68,6 +68,27 @@ def test_time():
         equal(sum(row["counted"] for row in rows if row["kind"] == "interval"), 10, "those of its tables")
 
 
+def test_one_table():
+    """It has all that came in its interval, also of one that has not read it by then."""
+    with Daemon() as daemon, daemon.client() as client:
+        add(client, NOTED)
+        began = time.monotonic()
+        process = start(daemon, "top", "noted", "--by", "pid", "-b", "--interval", f"{FOR}s", "--json")
+        try:
+            equal(json.loads(process.stdout.readline())["kind"], "start", "its first line")
+            with stopped(process):
+                emit(client, 10)
+                was_in_time = time.monotonic() < began + FOR
+                wait_until(lambda: time.monotonic() > began + FOR + 1, "its interval is over")
+            out, err = finish(process)
+            equal((process.returncode, err), (0, ""), "how it ends")
+            table, = [row for row in map(json.loads, out.splitlines()) if row["kind"] == "interval"]
+            check(table["counted"] == 10 or not was_in_time, table)
+        finally:
+            process.kill()
+            process.communicate()
+
+
 def test_second_signal():
     """The first one waits for what is written; another ends it at once, though nobody reads that."""
     with Daemon() as daemon, daemon.client() as client:

@@ -118,6 +118,11 @@ static bool is_batch_done(const Top *t) {
         return t->options->count > 0 && t->n_tables >= t->options->count;
 }
 
+/* It has all samples of its interval, as they come, if it is printed when the stream has ended. */
+static bool is_last_of_batch(const Top *t) {
+        return t->options->count > 0 && t->n_tables + 1 >= t->options->count;
+}
+
 static bool is_full(const void *userdata) {
         const Top *t = userdata;
 
@@ -183,7 +188,9 @@ static uint64_t on_tick(void *userdata, uint64_t now) {
                 is_new |= take_keys(t, now);
                 is_new |= was_resized();
         }
-        if (now >= t->next) {
+        if (now >= t->next && is_last_of_batch(t))
+                t->next = UINT64_MAX;
+        else if (now >= t->next) {
                 top_turn(t);
                 t->next += (now - t->next) / interval * interval + interval;
                 is_new = true;
@@ -266,7 +273,7 @@ static void on_removed(void *userdata, uint32_t id, const char *name) {
 
 /* Of a batch that was ended before its time: what came since. */
 static void print_last(Top *t) {
-        if (t->options->is_batch && !is_batch_done(t) && !t->p->out.error && (t->n_tables == 0 || t->tally.all.now.n > 0)) {
+        if (t->options->is_batch && !is_batch_done(t) && !t->p->out.error && (t->n_tables == 0 || t->options->count > 0 || t->tally.all.now.n > 0)) {
                 top_turn(t);
                 top_print(t, clock_read(CLOCK_REALTIME));
         }
@@ -298,12 +305,21 @@ static int choose(void *userdata, const EventWords *words, perfd_subscription *s
         return r;
 }
 
+/* So many tables take that long. */
+static uint64_t duration_of(const TopOptions *o) {
+        uint64_t all;
+
+        if (o->count == 0 || __builtin_mul_overflow(o->interval, o->count, &all))
+                return o->duration;
+        return o->duration > 0 && o->duration < all ? o->duration : all;
+}
+
 int top_run(Perfctl *p, const TopOptions *options) {
         perfd_callbacks callbacks = PERFD_CALLBACKS_INIT;
         Top t;
         int r = top_init(&t, p, options);
 
-        t.loop = (StreamLoop){ .p = p, .duration = options->duration, .interval = options->interval, .may_lose = options->may_lose,
+        t.loop = (StreamLoop){ .p = p, .duration = duration_of(options), .interval = options->interval, .may_lose = options->may_lose,
                                .has_tables = options->has_tables, .userdata = &t, .is_full = is_full, .tick = on_tick,
                                .has_input = !options->is_batch, .input = STDIN_FILENO, .loss.advice = "--where EXPR makes them fewer" };
         callbacks.start = on_start;
