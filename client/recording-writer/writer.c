@@ -100,7 +100,7 @@ int perfd_recording_writer_open(perfd_recording_writer *w, const char *path, int
         }
         w->fd = mkostemp(w->part, O_CLOEXEC);
         if (w->fd < 0)
-                return writer_fail(w, -errno, "%s: %s", w->part, strerror(errno));
+                return writer_fail(w, -errno, "%s: no file can be made beside it: %s", path, strerror(errno));
         w->is_open = true;
         return 0;
 }

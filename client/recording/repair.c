@@ -150,6 +150,9 @@ int perfd_recording_repair(perfd_recording *r, int fd) {
                 return recording_fail(r, PERFD_E_STATE, "a pipe cannot be read again: give the name of a file");
         if (!r->is_pipe && r->data < PERF_DATA_HEADER_SIZE)
                 return recording_fail(r, PERFD_E_INVALID, "its header is of a perf before Linux 2.6.35, and has no room for what is missing");
+        if (r->whole > r->source.size)
+                return recording_fail(r, PERFD_E_INVALID, "it ends at byte %llu, before its first record: there is nothing to mend",
+                                      (unsigned long long)r->source.size);
         code = copy_records(&w);
         if (code == 0 && !r->is_pipe)
                 code = put_file(&w);

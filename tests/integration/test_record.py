@@ -139,6 +139,8 @@ def test_default():
             done = record(daemon, "-o", path, "cycles:u", *python("pass"), status=1)
             check(b"cycles:u" in done.stderr, f"modifiers: {done.stderr}")
         record(daemon, "-o", path, "--for", "10ms", status=1)  # all that run, and none does
+        done = record(daemon, "-o", path, "-a", "--for", "10ms")
+        check(b"no event was named: this records" in done.stderr, done.stderr)
 
 
 def mapped(path):

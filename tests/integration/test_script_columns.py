@@ -96,9 +96,11 @@ def test_json():
 
 def test_no_such_comm():
     """What may be meant is said: the kernel calls the threads of idle CPUs swapper/0 and so on."""
-    for comm, text in (("swapper", "threads of idle CPUs are called 'swapper/*'"), ("nosuch", "`perfctl report --sort comm` shows the names")):
-        said = test_views.run(test_views.PERFCTL, "script", "-i", recording(), "--comm", comm).stderr.decode()
-        check(f"is one that the options choose: {text}" in said, said)
+    for comm, text in (("swapper", "threads of idle CPUs are called 'swapper/*'"),
+                       ("nosuch", f"`perfctl report -i {recording()} --sort comm` shows the names of its threads")):
+        for verb in ("script", "report"):
+            said = test_views.run(test_views.PERFCTL, verb, "-i", recording(), "--comm", comm).stderr.decode()
+            check(f"is one that the options choose: {text}" in said, said)
 
 
 def test_as_perf():

@@ -234,14 +234,14 @@ static int check_arguments(const Reading *r) {
 }
 
 /* The kernel calls the threads of idle CPUs swapper/0 and so on, and perf all of them swapper. */
-static const char *comm_advice(const char *comm) {
-        const char *at = comm ? strstr(comm, "swapper") : NULL;
+void sample_source_tell_none(const Perfctl *p, const char *input, uint64_t n_samples) {
+        const char *comm = perfctl_get(p, "comm"), *at = comm ? strstr(comm, "swapper") : NULL;
+        const bool is_idle = at && (at == comm || at[-1] == ',') && (at[7] == '\0' || at[7] == ',');
 
-        if (!comm)
-                return "";
-        if (at && (at == comm || at[-1] == ',') && (at[7] == '\0' || at[7] == ','))
-                return ": threads of idle CPUs are called 'swapper/*'";
-        return ": `perfctl report --sort comm` shows the names of its threads";
+        (void)perfctl_fail(p, PERFCTL_OK, "%s: none of its %" PRIu64 " samples is one that the options choose%s%s%s%s", input ? input : "the live host",
+                           n_samples, !comm ? "" : is_idle ? ": threads of idle CPUs are called 'swapper/*'" : ": `perfctl report",
+                           comm && !is_idle && input ? " -i " : "", comm && !is_idle && input ? input : "",
+                           comm && !is_idle ? " --sort comm` shows the names of its threads" : "");
 }
 
 /* What was not read, and what was lost. */
@@ -259,8 +259,7 @@ static int tell_end(const Reading *r) {
                 (void)perfctl_fail(r->p, PERFCTL_OK, "%s: %" PRIu64 " records are missing: the kernel had no room for them, or did not write them",
                                    r->source->input, r->lost);
         if (r->n_taken == 0 && r->n_left_out > 0)
-                (void)perfctl_fail(r->p, PERFCTL_OK, "%s: none of its %" PRIu64 " samples is one that the options choose%s", r->source->input,
-                                   r->n_left_out, comm_advice(perfctl_get(r->p, "comm")));
+                sample_source_tell_none(r->p, r->source->input, r->n_left_out);
         return n > 0 ? PERFCTL_FAILED : PERFCTL_OK;
 }
 

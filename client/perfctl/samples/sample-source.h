@@ -68,6 +68,8 @@ typedef struct SampleSource {
  * of these that the verb takes for recordings too, ended by NULL; or NULL.
  */
 int sample_source_check(const Perfctl *p, const char *const *means);
+/* That there are samples and the options leave all of them out; by what, if that can be said. input: NULL for the live host */
+void sample_source_tell_none(const Perfctl *p, const char *input, uint64_t n_samples);
 /*
  * Samples of the events that the arguments of the verb name. Of a recording by globs, without arguments all. PERFCTL_OK; PERFCTL_FAILED after
  * messages: it cannot be read, or is damaged, and what is whole was given. Of a live host as `watch` takes them, without any of them the time

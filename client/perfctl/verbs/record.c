@@ -83,7 +83,7 @@ static int verb_record_run(Perfctl *p) {
                 r = perfctl_fail(p, PERFCTL_USAGE, "--rotate: stdout is one file: name it with --output");
         if (r == 0)
                 r = perfctl_connect(p);
-        if (r == 0 && (p->command || spec_options_given(p)))
+        if (r == 0 && (p->command || spec_options_given(p) || perfctl_get(p, "all-cpus")))
                 files.is_default = default_event_choose(p, RATE);
         files.path = path;
         files.level = (int)level;

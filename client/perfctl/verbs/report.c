@@ -234,6 +234,18 @@ static int check_fields(Input *in) {
         return code;
 }
 
+/* An empty table is no answer. */
+static void tell_none(const Reports *r, const Sums *s, const char *path) {
+        uint64_t n_samples = 0, n_rows = 0;
+
+        for (size_t i = 0; i < s->n_groups; i++) {
+                n_samples += s->groups[i].all.samples;
+                n_rows += s->groups[i].rows.n;
+        }
+        if (n_samples > 0 && n_rows == 0)
+                sample_source_tell_none(r->p, path, n_samples);
+}
+
 static int read_input(Reports *r, const char *path, Sums *to) {
         Input in = { .reports = r, .sums = to, .path = path, .name = path ? path : "the live host",
                      .known = must_have(calloc(N_KNOWN_STACKS, sizeof(KnownStack))) };
@@ -248,6 +260,7 @@ static int read_input(Reports *r, const char *path, Sums *to) {
         code = sample_source_run(r->p, &source);
         frame_ids_forget_names(&r->frames);
         sums_finish(to);
+        tell_none(r, to, path);
         free(in.stack);
         free(in.known);
         if (code == 0)
