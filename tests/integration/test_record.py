@@ -425,5 +425,22 @@ def test_refused():
             equal(said.splitlines()[-1].startswith(f"perfctl: record: {text}"), True, f"advice: {said}")
 
 
+def test_names_of_the_stream():
+    """A thread that no look at /proc has seen is called as the stream says it; here there is no /proc to look at."""
+    hidden = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh")
+    with Daemon() as daemon, daemon.client() as client, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder, \
+         perfd.Workload("syscalls", N) as load:
+        path = os.path.join(folder, "perf.data")
+        add(client, {"event": EVENTS[0], "name": "calls", "target": perfd.pb.Target(pids=load.pids), "filter": EVENTS[2]})
+        recorder = subprocess.Popen([*hidden, *words(daemon, "record", "-a", "-o", path, "calls")], stderr=subprocess.DEVNULL)
+        wait_until(lambda: daemon.status().n_subscribers == 1, "it records")
+        load.go()
+        load.done()
+        load.exit()
+        recorder.send_signal(signal.SIGINT)
+        equal(recorder.wait(perfd.PATIENCE), 0, "its status")
+        equal([line.split() for line in lines_of_perf(path, "comm")], [["workload"]] * N * len(load.pids), "names")
+
+
 if __name__ == "__main__":
     perfd.main(globals())

@@ -4,12 +4,11 @@
 #include <stdlib.h>
 
 #include "client/perfctl/base/memory.h"
-
-#define PIDS ((uint32_t)1 << 22) /* PID_MAX_LIMIT of Linux: what is larger is no process, and none of the others */
+#include "client/perfctl/recorder/pid-set.h"
 
 struct Others {
         RecorderState *state;
-        uint64_t recorded[PIDS / 64]; /* pages that are not touched take no memory */
+        PidSet recorded;
 };
 
 Others *others_new(void) {
@@ -27,13 +26,13 @@ Others *others_free(Others *o) {
 }
 
 static bool is_recorded(const Others *o, uint32_t pid) {
-        return pid >= PIDS || (o->recorded[pid / 64] >> pid % 64 & 1) != 0;
+        return pid >= PIDS || pid_set_has(&o->recorded, pid); /* what no process can be is none of the others */
 }
 
 bool others_add_recorded(Others *o, uint32_t pid) {
         if (is_recorded(o, pid))
                 return false;
-        o->recorded[pid / 64] |= UINT64_C(1) << pid % 64;
+        pid_set_add(&o->recorded, pid);
         return true;
 }
 
@@ -44,8 +43,8 @@ bool others_has(const Others *o, uint32_t pid) {
 bool others_has_child(Others *o, uint32_t pid, uint32_t ppid) {
         if (is_recorded(o, ppid))
                 (void)others_add_recorded(o, pid);
-        else if (pid < PIDS)
-                o->recorded[pid / 64] &= ~(UINT64_C(1) << pid % 64);
+        else
+                pid_set_remove(&o->recorded, pid);
         return !is_recorded(o, pid);
 }
 

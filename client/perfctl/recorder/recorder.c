@@ -189,7 +189,7 @@ static void on_item(void *userdata, const perfd_item *item) {
                 return;
         }
         e = event ? recorder_find_event(r, event->id) : NULL;
-        if (e && r->p->host)
+        if (e && (r->p->host || !pid_set_has(r->named, perfd_item_tid(item))))
                 recorder_check(r, recorder_put_name(r, item));
         if (e)
                 put_sample(r, item, e);
@@ -254,6 +254,7 @@ static void recorder_deinit(Recorder *r) {
         perfd_recording_writer_free(r->writer);
         recorder_state_free(r->state);
         others_free(r->others);
+        free(r->named);
         recorder_files_deinit(&r->files);
         build_ids_deinit(&r->build_ids);
         recorder_free_events(r);
@@ -338,11 +339,14 @@ static void say_part(void) {
 
 int recorder_run(Perfctl *p, const perfd_subscription *subscription, const RecorderFiles *files, uint64_t duration, bool may_lose) {
         perfd_callbacks callbacks = PERFD_CALLBACKS_INIT;
-        Recorder r = { .p = p, .files = *files,
+        Recorder r = { .p = p, .files = *files, .named = must_have(calloc(1, sizeof(PidSet))),
                        .asked = asked_of_all(p),
                        .loop = { .p = p, .duration = duration, .may_lose = may_lose, .is_full = is_full, .tick = on_tick } };
         bool has_begun;
-        int code = signals_catch(p, p->command != NULL); /* before there is a file that somebody has to end */
+        int code;
+
+        pid_set_add(r.named, 0); /* the idle threads, which readers know */
+        code = signals_catch(p, p->command != NULL); /* before there is a file that somebody has to end */
 
         if (code == 0 && strcmp(files->path, "-") != 0)
                 signals_set_last(say_part);

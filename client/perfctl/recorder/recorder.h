@@ -8,6 +8,7 @@
 #include "client/perfctl/base/daemon-clock.h"
 #include "client/perfctl/print/progress.h"
 #include "client/perfctl/recorder/others.h"
+#include "client/perfctl/recorder/pid-set.h"
 #include "client/perfctl/recorder/state.h"
 #include "client/perfctl/recorder/task-names.h"
 #include "client/perfctl/stream/stream-loop.h"
@@ -54,6 +55,7 @@ struct Recorder {
         RecorderState *state; /* NULL: no file follows */
         Others *others;       /* NULL: the whole host is recorded */
         bool hides;           /* the side record that is made now is of one of them */
+        PidSet *named;        /* threads of this host whose names the recording has */
         uint32_t clock;       /* of the times: a clockid_t */
         RemoteHost remote;    /* with p->host */
         Formats formats;
@@ -116,7 +118,8 @@ void recorder_check(Recorder *r, int code);
 int recorder_put_side_record(Recorder *r, const perfd_item *item);
 /* A sample of that process comes: what its side records said is in the file, too. The same. */
 int recorder_put_sampled(Recorder *r, uint32_t pid);
-/* Of another host, before a sample: COMM of its thread, where the recording does not have its name. As before. */
+/* Before a sample: COMM of its thread, where the recording does not have its name: of another host nobody has read /proc, and here a thread may
+   begin and end between two looks at it. As before. */
 int recorder_put_name(Recorder *r, const perfd_item *item);
 /* Any one: its bytes up to a text, the text with zeros up to a multiple of 8, and whose it is. */
 int recorder_put_record(Recorder *r, uint32_t type, uint16_t misc, const void *bytes, size_t n, perfd_text text, const RecorderId *id);

@@ -41,6 +41,7 @@ static int put_comm(Recorder *r, const perfd_comm_record *c, const RecorderId *i
 
         if (r->p->host)
                 (void)task_names_take(&r->remote.tasks, c->tid, c->comm);
+        pid_set_add(r->named, c->tid);
         return recorder_put_record(r, PERF_RECORD_COMM, c->exec ? PERF_RECORD_MISC_COMM_EXEC : 0, tasks, sizeof(tasks), c->comm, id);
 }
 
@@ -50,9 +51,18 @@ int recorder_put_name(Recorder *r, const perfd_item *item) {
         const RecorderId id = { .pid = perfd_item_pid(item), .tid = perfd_item_tid(item), .time = perfd_item_time(item), .cpu = perfd_item_cpu(item),
                                 .id = perfd_item_event(item)->id };
 
-        if (!task || task->comm.length == 0 || !task_names_take(&r->remote.tasks, id.tid, task->comm))
+        if (!task || task->comm.length == 0 || (r->p->host && !task_names_take(&r->remote.tasks, id.tid, task->comm)))
                 return 0;
+        pid_set_add(r->named, id.tid);
         return recorder_put_record(r, PERF_RECORD_COMM, 0, (const uint32_t[]){ id.pid, id.tid }, 2 * sizeof(uint32_t), task->comm, &id);
+}
+
+/* It is called as who began it. */
+static void note_child(Recorder *r, const perfd_task_record *t) {
+        if (pid_set_has(r->named, t->ptid))
+                pid_set_add(r->named, t->tid);
+        else
+                pid_set_remove(r->named, t->tid);
 }
 
 static int put_task(Recorder *r, uint32_t type, const perfd_task_record *t, const RecorderId *id) {
@@ -141,9 +151,11 @@ static int put_side_record(Recorder *r, const perfd_item *item) {
         case PERFD_COMM:
                 return put_comm(r, perfd_item_comm_record(item), &id);
         case PERFD_FORK:
+                note_child(r, perfd_item_task_record(item));
                 return put_task(r, PERF_RECORD_FORK, perfd_item_task_record(item), &id);
         case PERFD_EXIT:
                 task_names_forget(&r->remote.tasks, perfd_item_task_record(item)->tid);
+                pid_set_remove(r->named, perfd_item_task_record(item)->tid);
                 return put_task(r, PERF_RECORD_EXIT, perfd_item_task_record(item), &id);
         case PERFD_MMAP2:
                 return put_mmap2(r, perfd_item_mmap2_record(item), &id);

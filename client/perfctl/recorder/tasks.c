@@ -28,6 +28,7 @@ static int put_comm(void *userdata, uint32_t pid, uint32_t tid, perfd_text comm)
         const RecorderId id = id_of(r, pid, tid);
 
         proc_tasks_set_written(&r->early, pid);
+        pid_set_add(r->named, tid);
         if (r->others)
                 (void)others_add_recorded(r->others, pid);
         return recorder_put_record(r, PERF_RECORD_COMM, 0, tasks, sizeof(tasks), comm, &id);
