@@ -152,7 +152,7 @@ static uint64_t wall_of(Reading *r, uint64_t time) {
 
 /* What has none need not be asked for it. */
 static void name_frames(Reading *r, const ReadEvent *e, const perfd_event *shown, SourceSample *sample) {
-        if (e->has_frames) {
+        if (e->has_frames && !r->source->has_no_chains) {
                 sample->n_frames = (r->source->has_chains_only ? frame_names_of_callchain : frame_names_of)(names_of(r), sample->item, &sample->frames);
                 sample->frames_number = frame_names_number(r->names);
         } else if (!r->source->has_chains_only)

@@ -44,6 +44,7 @@ typedef struct SampleSource {
         bool has_chains_only; /* of callchains alone: samples without one have no frame */
         bool has_places;   /* the same, but of events without fields, of which ip is all that is known, samples without a callchain have it as a frame */
         bool has_progress; /* how much of it was read is shown on stderr, if that is a terminal */
+        bool has_no_chains; /* callchains are not asked for, also where there are some */
         SampleChoice *choice; /* of a recording; NULL: all samples */
         const char *build_ids; /* as in perfd_symbolizer_options */
         void *userdata;

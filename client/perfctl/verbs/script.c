@@ -65,7 +65,7 @@ static int print(Perfctl *p, SampleSource *source, SampleColumns *columns) {
         s.plans.has_lines = source->has_inlined;
         s.plans.has_no_calls = perfctl_get(p, "hide-call-graph");
         s.text.symbols = &s.symbols;
-        s.text.is_cut = perfctl_get(p, "max-stack");
+        s.text.is_cut = perfctl_get(p, "max-stack") || s.text.has_no_calls;
         s.text.plans = p->human ? NULL : &s.plans;
         source->userdata = &s;
         code = sample_source_run(p, source);
@@ -87,9 +87,8 @@ static int choose_columns(const Perfctl *p, SampleSource *source, SampleColumns 
                 return r;
         source->has_places = !fields && !p->json;
         source->frames_max = has_calls ? depth : 1;
-        if (depth > 0 && !has_calls)
-                return perfctl_fail(p, PERFCTL_USAGE, "--max-stack and --hide-call-graph exclude each other");
-        if (depth > 0 && !source->has_names)
+        source->has_no_chains = !has_calls && !fields;
+        if (depth > 0 && has_calls && !source->has_names)
                 return perfctl_fail(p, PERFCTL_USAGE, "--max-stack and --no-symbols exclude each other");
         source->has_names &= has_calls || !p->json;
         if (!fields)
