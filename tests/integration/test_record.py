@@ -17,6 +17,7 @@ from perfd import Daemon, add, check, equal, wait_until
 from test_command import python, words
 from test_perfctl import PERFCTL
 from test_recording import info, run, stats
+from test_roles import NOTED, sample
 
 N = 300
 CALLS = f"import os\nfor i in range({N}): os.getppid()\n"
@@ -423,6 +424,27 @@ def test_refused():
                                 ((EVENTS[0], "--filter", "id == 99999", "--for", "50ms"), "no sample: nothing that --filter chooses has run or happened meanwhile")):
             said = record(daemon, "-o", path, *arguments).stderr.decode()
             equal(said.splitlines()[-1].startswith(f"perfctl: record: {text}"), True, f"advice: {said}")
+
+
+def test_passed_over():
+    """Whoever adds what no recording can have does not end those of others, and is no reason to begin none; who names it is told."""
+    with Daemon() as daemon, daemon.client() as client, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        path = os.path.join(folder, "perf.data")
+        add(client, {"event": EVENTS[0], "name": "calls", "target": perfd.pb.Target(pids=[os.getpid()]), "filter": EVENTS[2]})
+        for _ in range(2):  # it comes while the first one records, and is there when the second begins
+            recorder = subprocess.Popen(words(daemon, "record", "-o", path), stderr=subprocess.PIPE)
+            wait_until(lambda: daemon.status().n_subscribers == 1, "it records")
+            if daemon.status().n_events == 1:
+                add(client, NOTED, {"event": "{page-faults,task-clock}", "name": "group"})
+            client.request(emit=perfd.pb.EmitRequest(samples=[sample()]))
+            for _ in range(N):
+                os.getppid()
+            recorder.send_signal(signal.SIGINT)
+            _, said = recorder.communicate(timeout=perfd.PATIENCE)
+            equal((recorder.returncode, said.count(b"is not recorded:")), (0, 1), f"status, and messages: {said}")
+            equal((info(path)["damage"], info(path)["events"], info(path)["samples"]), ([], ["calls"], N), "what is recorded")
+        done = record(daemon, "-o", path, "noted", "--for", "10ms", status=1)
+        check(b"cannot be recorded" in done.stderr, done.stderr)
 
 
 def test_names_of_the_stream():

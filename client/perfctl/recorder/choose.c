@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "client/perfctl/recorder/host-sections.h"
+#include "client/perfctl/events/running-events.h"
 #include "client/perfctl/recorder/user-stack.h"
 
 RecorderEvent *recorder_find_event(const Recorder *r, uint32_t id) {
@@ -24,6 +25,7 @@ void recorder_free_events(Recorder *r) {
                 free(r->events[i]);
         }
         free(r->events);
+        free(r->passed);
 }
 
 bool recorder_unwinds(const Recorder *r) {
@@ -74,16 +76,36 @@ static int check_host(const Recorder *r, const RecorderEvent *e) {
         return 0;
 }
 
+/* Of those that nobody has named: whoever adds one must not end the recordings of others. It is said once. */
+static void pass_over(Recorder *r, uint32_t id, const char *name, const char *event) {
+        if (r->n_passed == 0)
+                (void)perfctl_fail(r->p, PERFCTL_OK, "%s: %s is not recorded: recordings have events that the kernel samples one by one, and no external "
+                                   "events or groups, of which no more is said", name, event);
+        r->passed = must_have(reallocarray(r->passed, r->n_passed + 1, sizeof(*r->passed)));
+        r->passed[r->n_passed++] = id;
+}
+
+bool recorder_passes_over(const Recorder *r, uint32_t id) {
+        for (size_t i = 0; i < r->n_passed; i++)
+                if (r->passed[i] == id)
+                        return true;
+        return false;
+}
+
 /* spec: how it was added; with a frequency above 0, it is sampled by it. Of what is not known by now the daemon says why. 0, or an exit status after
  * a message. */
-static int add_event(Recorder *r, uint32_t id, const char *name, const char *event, const perfd_event_spec *spec) {
+static int add_event(Recorder *r, uint32_t id, const char *name, const char *event, const perfd_event_spec *spec, bool is_named) {
         const perfd_event_format *format = formats_find(&r->formats, id);
         RecorderEvent *e;
         char left_out[128];
         int code;
 
-        if (!format || recorder_find_event(r, id))
+        if (!format || recorder_find_event(r, id) || recorder_passes_over(r, id))
                 return 0;
+        if (!format->has_attr && !is_named) {
+                pass_over(r, id, name, event);
+                return 0;
+        }
         if (!format->has_attr)
                 return perfctl_fail(r->p, PERFCTL_FAILED, "%s: %s cannot be recorded: recordings have events that the kernel samples one by one, and no "
                                     "external events or groups", name, event);
@@ -113,7 +135,7 @@ static int add_event(Recorder *r, uint32_t id, const char *name, const char *eve
 }
 
 /* Where its fallback is counted it is that, and is called so, unless it was given a name. */
-static int add_row(Recorder *r, const perfd_event_row *row) {
+static int add_row(Recorder *r, const perfd_event_row *row, bool is_named) {
         const perfd_event_spec *s = row->spec;
         const char *event = row->fallen_back ? s->fallback : s->event, *machine = r->p->host ? "that machine" : "this machine";
         const char *name = row->fallen_back && strcmp(typed_names_find(&r->loop.typed, s->name), s->event) == 0 ? event : s->name;
@@ -123,7 +145,7 @@ static int add_row(Recorder *r, const perfd_event_row *row) {
                                    row->fallen_back ? machine : "", row->fallen_back ? " does not count cycles" : "");
         else if (row->fallen_back && !recorder_find_event(r, row->id))
                 (void)perfctl_fail(r->p, PERFCTL_OK, "%s: %s does not count cycles: this records %s instead", s->event, machine, event);
-        return add_event(r, row->id, name, event, s);
+        return add_event(r, row->id, name, event, s, is_named);
 }
 
 static int ask_for_formats(Recorder *r, const perfd_result *list) {
@@ -154,7 +176,7 @@ static int add_running(Recorder *r, const char *word) {
         code = ask_for_formats(r, list);
         for (size_t i = 0; code == 0 && (row = perfd_result_event(list, i)); i++)
                 if (row->id > 0)
-                        code = add_row(r, row);
+                        code = add_row(r, row, word && !running_is_glob(word));
         perfd_result_free(list);
         return code;
 }
@@ -182,7 +204,7 @@ void recorder_add_late(Recorder *r, const perfd_event *e) {
                 return;
         spec.period = e->period;
         spec.frequency = e->frequency;
-        if (formats_ask_late(&r->formats, r->p, e->id) != 0 || add_event(r, e->id, e->name, e->event, &spec) != 0)
+        if (formats_ask_late(&r->formats, r->p, e->id) != 0 || add_event(r, e->id, e->name, e->event, &spec, false) != 0)
                 r->has_failed = true;
         added = r->has_failed ? NULL : recorder_find_event(r, e->id);
         if (added && *added->format->tracepoint)

@@ -193,7 +193,7 @@ static void on_item(void *userdata, const perfd_item *item) {
                 recorder_check(r, recorder_put_name(r, item));
         if (e)
                 put_sample(r, item, e);
-        else
+        else if (!event || !recorder_passes_over(r, event->id))
                 r->n_left_out++;
         if (r->has_failed) /* the writer counts what comes behind */
                 return;

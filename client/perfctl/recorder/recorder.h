@@ -63,6 +63,8 @@ struct Recorder {
         Progress progress;
         RecorderEvent **events;
         size_t n_events;
+        uint32_t *passed; /* ids of events that run and that no recording can have */
+        size_t n_passed;
         uint64_t n_samples, n_lost; /* of samples; of what LOST and LOST_SAMPLES of the kernel said */
         uint64_t n_dropped;  /* of gaps so far */
         uint64_t n_left_out; /* items that no record can hold, or of no event that was announced */
@@ -104,6 +106,8 @@ void recorder_add_late(Recorder *r, const perfd_event *e);
 /* NULL: there is none. */
 RecorderEvent *recorder_find_event(const Recorder *r, uint32_t id);
 void recorder_free_events(Recorder *r);
+/* It runs, nobody has named it, and a recording cannot have it: its samples are left out. */
+bool recorder_passes_over(const Recorder *r, uint32_t id);
 /* Of any event, or of those that are to be added, there are copies of stacks. */
 bool recorder_unwinds(const Recorder *r);
 
