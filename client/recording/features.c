@@ -483,6 +483,9 @@ int perfd_recording_visit_feature(perfd_recording *r, unsigned bit, const perfd_
                 visit_bytes(&v);
         if ((r->cut[bit / 64] >> bit % 64 & 1) != 0)
                 return 0;
+        if (!v.b.failed)
+                return 0;
+        r->cut[bit / 64] |= UINT64_C(1) << bit % 64; /* a repair leaves it out */
         (void)snprintf(what, sizeof(what), "section %s", v.key);
         return recording_damage_of(r, &v.b, what);
 }

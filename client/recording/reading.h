@@ -70,7 +70,7 @@ struct perfd_recording {
         Section sections[PERF_DATA_FEATURES]; /* of a file; size 0 too */
         Piece pieces[PERF_DATA_FEATURES]; /* of a pipe */
         uint64_t features[PERF_DATA_FEATURES / 64];
-        uint64_t cut[PERF_DATA_FEATURES / 64]; /* the file has less of them, which is said */
+        uint64_t cut[PERF_DATA_FEATURES / 64]; /* the file has less of them, or they are damaged, which is said */
         Piece event_types;           /* of a pipe */
         Event *events;
         size_t n_events, events_room;

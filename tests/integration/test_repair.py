@@ -127,6 +127,27 @@ def test_samples():
         equal(stats(path)["SAMPLE"], len(samples) - 3, "samples that perf finds")
 
 
+def test_sections():
+    """A section of the header that says more than it has is left out, which is said, and all else is there."""
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        path = os.path.join(folder, "perf.data")
+        record(path, "-q", "-F", "2000", "-e", "cpu-clock")
+        whole = info(path)["features"]
+        with open(path, "r+b") as f:
+            at, size = struct.unpack("=QQ", f.read(DATA + 16)[DATA:])
+            f.seek(BITS)
+            bits, = struct.unpack("=Q", f.read(8))
+            f.seek(at + size + 16 * (bits & 0b111).bit_count())  # HOSTNAME is bit 3: those before it have places, too
+            place, = struct.unpack("=Q", f.read(8))
+            f.seek(place)
+            f.write(b"\xff" * 4)
+        equal(repair(path), [f"perfctl: info: {path}: section HOSTNAME is damaged, or was cut off, and is left out",
+                             f"perfctl: info: {path}: what is whole of it is a recording now; as it was it is {path}.old"], "what was said")
+        after = info(path)
+        equal((after["damage"], after["features"]), ([], {name: value for name, value in whole.items() if name != "HOSTNAME"}), "what is left")
+        check(b"cpu-clock" in script(path), "what perf reads")
+
+
 def test_cannot_be_mended():
     """Where the ids of an event were changed, no end of the records mends it: it stays as it was, and perfctl does not say that it has."""
     with tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:

@@ -19,6 +19,7 @@
 
 #define NAME_SIZE 32
 #define TYPES_MAX 256 /* a larger type is a damage */
+#define N_FEATURES 256
 #define NSEC_PER_SEC UINT64_C(1000000000)
 
 static const char *type_name(uint32_t type, char name[static NAME_SIZE]) {
@@ -203,13 +204,50 @@ static bool lacks_formats(perfd_recording *r) {
 
         for (size_t i = 0; (e = perfd_recording_event(r, i)); i++)
                 has_tracepoint |= e->type == PERF_TYPE_TRACEPOINT;
-        for (unsigned bit = 0; bit < 256; bit++)
+        for (unsigned bit = 0; bit < N_FEATURES; bit++)
                 has_formats |= perfd_recording_has_feature(r, bit) && perfd_feature_name(bit) && strcmp(perfd_feature_name(bit), "TRACING_DATA") == 0;
         return has_tracepoint && !has_formats;
 }
 
+/* Sections of the header that it had, and has no more. */
+static void say_sections(const Perfctl *p, perfd_recording *before, perfd_recording *after, const char *path) {
+        for (unsigned bit = 0; bit < N_FEATURES; bit++)
+                if (perfd_recording_has_feature(before, bit) && !perfd_recording_has_feature(after, bit))
+                        (void)perfctl_fail(p, PERFCTL_OK, "%s: section %s is damaged, or was cut off, and is left out", path,
+                                           perfd_feature_name(bit) ? perfd_feature_name(bit) : "of an unknown number");
+}
+
+static void pass_key(void *userdata, const char *key) {
+        (void)userdata, (void)key;
+}
+
+static void pass_end(void *userdata) {
+        (void)userdata;
+}
+
+static void pass_text(void *userdata, const char *key, perfd_text text) {
+        (void)userdata, (void)key, (void)text;
+}
+
+static void pass_number(void *userdata, const char *key, uint64_t number) {
+        (void)userdata, (void)key, (void)number;
+}
+
+static void pass_flag(void *userdata, const char *key, bool is) {
+        (void)userdata, (void)key, (void)is;
+}
+
+static void look_at_sections(perfd_recording *r) {
+        static const perfd_feature_visitor nobody = { .begin_object = pass_key, .end_object = pass_end, .begin_list = pass_key, .end_list = pass_end,
+                                                      .text = pass_text, .bytes = pass_text, .number = pass_number, .flag = pass_flag };
+
+        for (unsigned bit = 0; bit < N_FEATURES; bit++)
+                if (perfd_recording_has_feature(r, bit))
+                        (void)perfd_recording_visit_feature(r, bit, &nobody, NULL); /* what is wrong becomes a damage */
+}
+
 /* What was changed in the header or the attrs, no end before it mends. 0, or PERFCTL_FAILED after a message. */
-static int check_mended(const Perfctl *p, const char *part, const char *path) {
+static int check_mended(const Perfctl *p, perfd_recording *before, const char *part, const char *path) {
         perfd_recording *r = must_have(perfd_recording_new());
         RecordingCounts c = RECORDING_COUNTS_NULL;
         const perfd_damage *damage;
@@ -219,6 +257,7 @@ static int check_mended(const Perfctl *p, const char *part, const char *path) {
                 code = perfctl_fail(p, PERFCTL_FAILED, "%s: it cannot be mended: behind the repair: %s; it stays as it was", path, perfd_recording_error(r));
         else
                 code = read_all(p, r, &c, path);
+        look_at_sections(r);
         damage = code == 0 ? perfd_recording_damage(r, 0) : NULL;
         if (code == 0 && !damage && c.n_unknown > 0)
                 code = perfctl_fail(p, PERFCTL_FAILED, "%s: it cannot be mended, and stays as it was: compressed records of it have %" PRIu64 " records of "
@@ -226,6 +265,8 @@ static int check_mended(const Perfctl *p, const char *part, const char *path) {
         if (damage)
                 code = perfctl_fail(p, PERFCTL_FAILED, "%s: it cannot be mended, and stays as it was: what is left up to its first cut is damaged at byte "
                                     "%" PRIu64 ": %s; `perfctl script` reads what is whole", path, damage->offset, damage->text);
+        if (code == 0)
+                say_sections(p, before, r, path);
         perfd_recording_free(r);
         recording_counts_deinit(&c);
         return code;
@@ -263,7 +304,7 @@ static int repair(const Perfctl *p, perfd_recording *r, const RecordingCounts *c
         if (perfd_recording_repair(r, fileno(file.out)) != 0)
                 code = perfctl_fail(p, PERFCTL_FAILED, "%s: %s", path, perfd_recording_error(r));
         if (code == 0)
-                code = check_mended(p, file.part, path);
+                code = check_mended(p, r, file.part, path);
         ended = output_file_close(p, &file, code == 0);
         if (code == 0 && ended == 0)
                 (void)perfctl_fail(p, PERFCTL_OK, "%s: what is whole of it is a recording now; as it was it is %s.old", path, path);
