@@ -5,6 +5,7 @@ import collections
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -205,6 +206,24 @@ def test_gone():
             left = info(part, status=1)
             check(left["samples"] > 0 and left["damage"][0]["text"].startswith("the size of the data is 0"), left["damage"])
             equal(left["features"]["OSRELEASE"], os.uname().release, "its sections")
+
+
+def test_processes():
+    """Of a process that was named: nothing of others that begin and end meanwhile."""
+    with task() as (process, act), tempfile.TemporaryDirectory(prefix="perfd-test.") as folder, Daemon() as daemon, \
+         Relay(daemon, clients="[{ name: client, control: true }]", perfd_keys=f", control: {daemon.control}") as relay:
+        path = os.path.join(folder, "perf.data")
+        recorder = subprocess.Popen([PERFCTL, *far(relay), "record", "-o", path, *EVENTS, "--pid", str(process.pid)], stdin=subprocess.DEVNULL,
+                                    stderr=subprocess.PIPE, text=True)
+        wait_until(lambda: daemon.status().n_subscribers == 1, "it records")
+        for _ in range(5):
+            subprocess.run(["true"], check=True)
+        act()
+        recorder.send_signal(signal.SIGINT)
+        finish(recorder)
+        equal(info(path)["samples"], CALLS, "samples")
+        shown = perf("script", "--show-mmap-events", "--show-task-events", "-i", path)
+        equal({int(pid) for pid in re.findall(r"PERF_RECORD_\w+[^:]*?[: (](\d+)[/:]\d+", shown)} - {process.pid}, set(), "whose records are there, too")
 
 
 def test_nobody():

@@ -63,16 +63,20 @@ static void choose_pids(Recorder *r) {
         target_deinit(&target);
 }
 
-static void look_at_tasks(Recorder *r) {
+static void choose_tasks(Recorder *r) {
         choose_pids(r);
         if (r->n_pids == 0)
+                return;
+        r->others = others_new();
+        for (size_t i = 0; i < r->n_pids; i++)
+                (void)others_add_recorded(r->others, r->pids[i]);
+}
+
+static void look_at_tasks(Recorder *r) {
+        if (r->n_pids == 0)
                 proc_tasks_read(&r->here, recorder_unwinds(r));
-        else {
+        else
                 proc_tasks_deinit(&r->early);
-                r->others = others_new();
-                for (size_t i = 0; i < r->n_pids; i++)
-                        (void)others_add_recorded(r->others, r->pids[i]);
-        }
 }
 
 /* Its clock is this one's wall time, where it does not say more. */
@@ -106,6 +110,7 @@ static void on_start(void *userdata, const perfd_start *s) {
         }
         r->has_begun = true;
         r->clock = clock_of(s->clock);
+        choose_tasks(r);
         if (r->p->host)
                 take_remote(r, s);
         else
