@@ -426,6 +426,17 @@ def test_refused():
             equal(said.splitlines()[-1].startswith(f"perfctl: record: {text}"), True, f"advice: {said}")
 
 
+def test_closed_pipe():
+    """Whoever has read enough ends it, without a word."""
+    with Daemon() as daemon:
+        recorder = subprocess.Popen(words(daemon, "record", "-o", "-", *EVENTS), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        equal(recorder.stdout.read(8), b"PERFILE2", "how it begins")
+        recorder.stdout.close()
+        run([sys.executable, "-S", "-c", CALLS])
+        equal((recorder.wait(perfd.PATIENCE), recorder.stderr.read()), (0, b""), "its status, and what it says")
+        recorder.stderr.close()
+
+
 def test_passed_over():
     """Whoever adds what no recording can have does not end those of others, and is no reason to begin none; who names it is told."""
     with Daemon() as daemon, daemon.client() as client, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:

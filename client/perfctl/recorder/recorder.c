@@ -19,6 +19,7 @@
 #include "client/perfctl/recorder/tasks.h"
 #include "client/perfctl/recorder/user-stack.h"
 
+#define RATE_OF_COMMANDS 999
 #define FEW 10 /* samples, of which a profile says nothing */
 #define FINISHED_ROUND 68               /* PERF_RECORD_FINISHED_ROUND of perf */
 #define ROUND ((uint64_t)1 << 22)       /* bytes */
@@ -288,8 +289,8 @@ static void advise(const Recorder *r) {
         if (r->n_samples == 0 && chosen)
                 (void)perfctl_fail(r->p, PERFCTL_OK, "no sample: nothing that --%s chooses has run or happened meanwhile", chosen);
         else if (r->n_events == 1 && (e->flags & PERFD_ATTR_FREQ))
-                (void)perfctl_fail(r->p, PERFCTL_OK, "few samples: %s was sampled %" PRIu64 " times a second while what is recorded ran: -F 9999 takes more",
-                                   e->name, e->sample_period);
+                (void)perfctl_fail(r->p, PERFCTL_OK, "few samples: %s was sampled %" PRIu64 " times a second while what is recorded ran: -F %s takes more",
+                                   e->name, e->sample_period, e->sample_period < RATE_OF_COMMANDS ? "999" : "9999");
         else if (r->n_events == 1 && e->sample_period > 1)
                 (void)perfctl_fail(r->p, PERFCTL_OK, "few samples: one for each %" PRIu64 " of %s: a smaller --period takes more", e->sample_period, e->name);
         else if (r->n_samples == 0)
@@ -312,6 +313,8 @@ static int end_files(Recorder *r, int code) {
         if (r->n_events == 0)
                 return code;
         recorder_close(r);
+        if (r->is_closed)
+                return PERFCTL_OK;
         if (r->has_failed) {
                 say_unwritten(r);
                 return PERFCTL_FAILED;

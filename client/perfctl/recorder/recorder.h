@@ -75,6 +75,7 @@ struct Recorder {
         BuildIds build_ids;
         perfd_event_spec asked; /* callchain and attr alone: of events that are added later */
         bool has_failed;   /* which was said */
+        bool is_closed;    /* the same, because nobody reads its pipe any more: then nothing is said */
         bool has_begun;    /* the stream: its events are the writer's */
         uint64_t round;    /* bytes when the last FINISHED_ROUND was written */
 };

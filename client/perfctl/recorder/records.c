@@ -1,4 +1,5 @@
 /* Side records of a stream as perf_event.h has them, with what sample_id_all appends. */
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,6 +12,10 @@
 void recorder_check(Recorder *r, int code) {
         if (code == 0 || r->has_failed)
                 return;
+        if (code == -EPIPE && strcmp(r->files.path, "-") == 0) { /* it wants no more, as of any output */
+                r->is_closed = r->has_failed = true;
+                return;
+        }
         (void)perfctl_fail(r->p, PERFCTL_FAILED, "%s", perfd_recording_writer_error(r->writer));
         r->has_failed = true;
 }
