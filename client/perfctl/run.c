@@ -87,7 +87,7 @@ static int check_compression(const Perfctl *p) {
         if (p->verb && strcmp(p->verb->name, "fleet") == 0)
                 return perfctl_fail(p, PERFCTL_USAGE, "--compress is for --host, by ssh or tls://: messages of NATS are as they were published; "
                                     "fields and where in publish.routes of relay.yaml make them fewer and smaller");
-        if (p->verb && strcmp(p->verb->name, "record") == 0)
+        if (p->verb && strcmp(p->verb->name, "record") == 0 && !p->host)
                 return perfctl_fail(p, PERFCTL_USAGE, "--compress is for --host: -z compresses recordings");
         for (size_t i = 0; i < p->hosts.n && !local; i++)
                 if (strncmp(p->hosts.items[i], "unix:", strlen("unix:")) == 0)

@@ -209,11 +209,11 @@ def test_gone():
 
 
 def test_processes():
-    """Of a process that was named: nothing of others that begin and end meanwhile."""
+    """Of a process that was named: nothing of others that begin and end meanwhile. What comes may be compressed."""
     with task() as (process, act), tempfile.TemporaryDirectory(prefix="perfd-test.") as folder, Daemon() as daemon, \
          Relay(daemon, clients="[{ name: client, control: true }]", perfd_keys=f", control: {daemon.control}") as relay:
         path = os.path.join(folder, "perf.data")
-        recorder = subprocess.Popen([PERFCTL, *far(relay), "record", "-o", path, *EVENTS, "--pid", str(process.pid)], stdin=subprocess.DEVNULL,
+        recorder = subprocess.Popen([PERFCTL, *far(relay), "--compress", "record", "-o", path, *EVENTS, "--pid", str(process.pid)], stdin=subprocess.DEVNULL,
                                     stderr=subprocess.PIPE, text=True)
         wait_until(lambda: daemon.status().n_subscribers == 1, "it records")
         for _ in range(5):
