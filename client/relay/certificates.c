@@ -146,8 +146,11 @@ static bool write_config(int directory, const char *client, const char *perfd) {
                 "perfd: { stream: '%s/stream.sock' }\n"
                 "listen: { tls: ['127.0.0.1:7443'], certificate: server.crt, key: server.key, ca: ca.crt }\n"
                 "clients:\n"
-                "  - { name: '%s', events: ['*'], raw: true }\n",
-                perfd, client);
+                "  - { name: '%s', events: ['*'], raw: true }\n"
+                "# To add events, too, as `perfctl record -F 99`, report, flame and top do, in the place of the lines of perfd and of the client:\n"
+                "# perfd: { stream: '%s/stream.sock', control: '%s/control.sock' }\n"
+                "#   - { name: '%s', control: true }\n",
+                perfd, client, perfd, perfd, client);
         return finish(f, true);
 }
 
