@@ -317,7 +317,7 @@ def test_fixed_period():
     """It is in no sample: each stands for as many as its event says; and each sample has the name that its thread had at its time."""
     path = os.path.join(FOLDER.name, "fixed.data")
     load = "import os; [open('/proc/self/comm', 'w').write(f'n{i}') and os.getppid() for i in range(200)]"
-    run("perf", "record", "-q", "-a", "-g", "-c", "3", "-e", "minor-faults", "-e", "raw_syscalls:sys_enter", "-o", path, "--", sys.executable, "-c", load)
+    run("perf", "record", "-q", "-g", "-c", "3", "-e", "minor-faults", "-e", "raw_syscalls:sys_enter", "-o", path, "--", sys.executable, "-c", load)
     every = samples("minor-faults", path=path)
     sums = sums_of(perfctl("export", "--to", "folded", "-i", path, "minor-faults").stdout)
     equal(sum(sums.values()), 3 * len(every), "page faults")
