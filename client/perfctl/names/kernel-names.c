@@ -145,22 +145,6 @@ void kernel_names_want(KernelNames *k, const uint64_t *addresses, size_t n) {
                 ask(k, asked, n_asked);
 }
 
-bool kernel_names_find(KernelNames *k, uint64_t address, perfd_frame *frame) {
-        const KnownFunction *known;
-
-        kernel_names_want(k, &address, 1);
-        known = find_known(k, address);
-        if (!known || !known->symbol)
-                return false;
-        frame->symbol = (perfd_text){ .bytes = known->symbol, .length = strlen(known->symbol) };
-        if (frame->dso.length != strlen(known->dso) || memcmp(frame->dso.bytes, known->dso, frame->dso.length) != 0)
-                frame->build_id.length = 0; /* a module's, which the daemon does not say */
-        frame->dso = (perfd_text){ .bytes = known->dso, .length = strlen(known->dso) };
-        frame->offset = address - known->begin;
-        frame->note = "";
-        return true;
-}
-
 bool kernel_names_function(KernelNames *k, uint64_t address, KernelFunction *ret) {
         const KnownFunction *known;
 
@@ -169,5 +153,19 @@ bool kernel_names_function(KernelNames *k, uint64_t address, KernelFunction *ret
         if (!known || !known->symbol)
                 return false;
         *ret = (KernelFunction){ .start = known->begin, .end = known->end, .symbol = known->symbol, .dso = known->dso };
+        return true;
+}
+
+bool kernel_names_find(KernelNames *k, uint64_t address, perfd_frame *frame) {
+        KernelFunction f;
+
+        if (!kernel_names_function(k, address, &f))
+                return false;
+        frame->symbol = (perfd_text){ .bytes = f.symbol, .length = strlen(f.symbol) };
+        if (frame->dso.length != strlen(f.dso) || memcmp(frame->dso.bytes, f.dso, frame->dso.length) != 0)
+                frame->build_id.length = 0; /* a module's, which the daemon does not say */
+        frame->dso = (perfd_text){ .bytes = f.dso, .length = strlen(f.dso) };
+        frame->offset = address - f.start;
+        frame->note = "";
         return true;
 }
